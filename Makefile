@@ -25,7 +25,7 @@ LIBDIR ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),/$(shell $(CC) -print-multi
 # those that read these look nowhere else, whatever PREFIX is
 SYSCONFDIR ?= /etc
 UNITDIR ?= /lib/systemd/system
-UNITS := krdma@.service krdma-adopt@.service
+UNITS := krdma@.service krdma-adopt@.service krdma-offload.service
 UDEVDIR ?= /lib/udev/rules.d
 MODLOADDIR ?= /usr/lib/modules-load.d
 # for kernel modules that use krdma; dkms has its own folder beside it
@@ -48,11 +48,10 @@ BUILT_MODULES = $(if $(shell grep -s '^CONFIG_SCSI_ISCSI_ATTRS=' $(KDIR)/include
 PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
-KRUN_LIBRARY := $(BUILD)/krun/libkrun.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
 KERNEL_HEADERS := $(wildcard kal/include/krdma/*.h ops/include/krdma/*.h uapi/include/krdma/*.h)
 HEADERS := $(wildcard uapi/ual/include/krdma/*.h*) \
-	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h)
+	$(addprefix uapi/include/krdma/,krdma-abi.h krdma-netlink.h hw-netlink.h offload-netlink.h sdp.h)
 TEXTS := README.md CHANGELOG.md $(wildcard LICENSES/*)
 DOCUMENTS := $(wildcard docs/*.md docs/*.json docs/performance/*.md)
 DEBUG_MODULES := $(BUILD)/debug/modules
@@ -60,7 +59,7 @@ SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
-.PHONY: all modules user provider ual tools krun examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
+.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
 	install-modules install-kernel-headers install-user install-headers uninstall man3 deb dkms-source version \
 	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
 	siw bench guest-programs bench-programs bench-modules
@@ -83,7 +82,7 @@ bench-modules:
 # The sources' twin, so that the objects of one kernel do not replace the other's.
 define modules_twin
 	@mkdir -p $(1)
-	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kvp_soft kvp_hw ops sdp ulp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -name '*.mod.c' ! -name '*.mod' \
+	@find Makefile Kbuild VERSION README.md CHANGELOG.md LICENSES docs system scripts/man3 kal kvp_soft kvp_hw ops sdp ulp uapi tests/kunit tests/consumers tests/emulator tests/offload -type f ! -path '*/generated/*' ! -name '*.mod.c' ! -name '*.mod' \
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
@@ -114,7 +113,7 @@ siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machin
 user: guest-programs unit-programs ## build the user-space parts
 
 # what runs in the virtual machine
-guest-programs: provider tools krun examples progs
+guest-programs: provider tools examples progs
 
 # what make bench measures
 bench-programs:
@@ -128,9 +127,6 @@ ual:
 
 tools: ual
 	+@$(MAKE) --no-print-directory -C uapi/tools BUILD=$(BUILD)
-
-krun:
-	+@$(MAKE) --no-print-directory -C uapi/krun BUILD=$(BUILD) LIBDIR=$(LIBDIR)
 
 examples: ual
 	+@$(MAKE) --no-print-directory -C uapi/examples BUILD=$(BUILD)
@@ -177,7 +173,7 @@ install-kernel-headers:
 	install -m 644 $(KERNEL_HEADERS) $(DESTDIR)$(SRCDIR)/include/krdma
 
 # all that needs no kernel
-install-user: provider tools krun
+install-user: provider tools
 	install -d $(PROVIDER_DIR) $(DRIVER_DIR) $(UVP_DIR) $(BIN_DIR) $(MAN_DIR)/man1 $(COMPLETION_DIR) \
 		$(DESTDIR)$(UNITDIR) $(DESTDIR)$(UDEVDIR) $(DESTDIR)$(MODLOADDIR) $(DOC_DIR)
 	install -m 644 $(PROVIDER) $(PROVIDER_DIR)
@@ -185,9 +181,8 @@ install-user: provider tools krun
 	$(if $(filter /usr,$(PREFIX)),,echo 'driver $(LIBDIR)/libibverbs/libkrdma' > $(DRIVER_DIR)/krdma.driver)
 	install -m 644 $(LIBKRDMA) $(DESTDIR)$(LIBDIR)
 	install -m 644 $(UVP) $(UVP_DIR)
-	install -m 644 $(KRUN_LIBRARY) $(UVP_DIR)
-	install -m 755 $(BUILD)/tools/krdma $(BUILD)/krun/krun $(BIN_DIR)
-	install -m 644 $(BUILD)/tools/krdma.1 $(BUILD)/krun/krun.1 $(MAN_DIR)/man1
+	install -m 755 $(BUILD)/tools/krdma $(BIN_DIR)
+	install -m 644 $(BUILD)/tools/krdma.1 $(MAN_DIR)/man1
 	install -m 644 uapi/tools/krdma.bash $(COMPLETION_DIR)/krdma
 	for unit in $(UNITS); do \
 		sed 's|@BINDIR@|$(PREFIX)/bin|' system/$$unit > $(DESTDIR)$(UNITDIR)/$$unit && \
@@ -220,8 +215,8 @@ uninstall: ## take away what install put there, for all kernels
 	done
 	rm -f $(PROVIDER_DIR)/$(notdir $(PROVIDER)) $(DRIVER_DIR)/$(notdir $(DRIVER)) \
 		$(DESTDIR)$(LIBDIR)/libkrdma.so $(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) \
-		$(UVP_DIR)/$(notdir $(UVP)) $(UVP_DIR)/$(notdir $(KRUN_LIBRARY)) $(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) \
-		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(addprefix $(BIN_DIR)/,krdma krun) $(addprefix $(MAN_DIR)/man1/,krdma.1 krun.1) \
+		$(UVP_DIR)/$(notdir $(UVP)) $(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) \
+		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(BIN_DIR)/krdma $(MAN_DIR)/man1/krdma.1 \
 		$(MAN_DIR)/man3/ual_*.3 $(MAN_DIR)/man3/libkrdma.3 $(COMPLETION_DIR)/krdma \
 		$(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS)) $(DESTDIR)$(UDEVDIR)/60-krdma.rules \
 		$(DESTDIR)$(MODLOADDIR)/krdma.conf $(addprefix $(DOC_DIR)/,$(notdir $(TEXTS)) $(DOCUMENTS)) \
@@ -237,7 +232,8 @@ uninstall: ## take away what install put there, for all kernels
 dkms-source:
 	install -d $(DESTDIR)/usr/src/krdma-$(VERSION)
 	find Kbuild VERSION LICENSES kal kvp_soft kvp_hw ops sdp ulp uapi/include -type f \
-		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \) ! -name '*.mod.c' \
+		\( -name '*.[ch]' -o -name Kbuild -o -name VERSION -o -path 'LICENSES/*' \
+		-o -path kal/compat/features \) ! -path '*/generated/*' ! -name '*.mod.c' \
 		-exec cp -p --parents -t $(DESTDIR)/usr/src/krdma-$(VERSION) {} +
 	install -m 755 system/dkms-keep-symbols $(DESTDIR)/usr/src/krdma-$(VERSION)
 
@@ -268,7 +264,7 @@ conformance: vm-modules siw guest-programs ## what providers owe: tables of chec
 	@tests/vm/run -c '28-hw-*'; status=$$?; \
 		find $(BUILD)/vm/out -name '*.table' | sort | xargs -r cat; exit $$status
 
-bench: bench-modules siw provider tools krun bench-programs ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536 TEST='ib_send_bw -s 3000 -q 4'
+bench: bench-modules siw provider tools bench-programs ## krdma, siw, rxe and TCP side by side; QUICK=1 MODE=icount ONLY=glob ROUNDS=n PROFILE=ib_write_bw:65536 TEST='ib_send_bw -s 3000 -q 4'
 	@tests/bench/run $(if $(QUICK),--quick) $(if $(MODE),--mode $(MODE)) $(if $(ONLY),--only '$(ONLY)') \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(PROFILE),--profile $(PROFILE)) $(if $(DOCS),--docs) \
 		$(if $(TEST),--test '$(TEST)')

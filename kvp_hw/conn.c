@@ -18,6 +18,7 @@
 
 #include <krdma/netstack.h>
 #include <krdma/noio.h>
+#include <krdma/compat_verbs.h>
 
 #include "hw.h"
 

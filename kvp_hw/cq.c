@@ -6,6 +6,8 @@
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
+#include <krdma/compat.h>
+#include <krdma/compat_verbs.h>
 
 #include "hw.h"
 
@@ -118,8 +120,6 @@ bool hw_cq_probe_resize(struct ib_device *ibdev)
 	struct ib_cq *cq;
 	int ret;
 
-	if (!ibdev->ops.resize_cq)
-		return false;
 	cq = ib_create_cq(ibdev, NULL, NULL, NULL, &attr);
 	if (IS_ERR(cq))
 		return false;

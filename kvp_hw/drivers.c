@@ -6,6 +6,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include <krdma/hw-netlink.h>
+#include <krdma/compat_verbs.h>
 
 #include "drivers.h"
 

@@ -4,6 +4,7 @@
  * An event needs no memory, so none is lost. An event that comes twice before the report is
  * reported once.
  */
+#include <krdma/compat.h>
 #include "hw.h"
 
 static void hw_events_work(struct work_struct *work)

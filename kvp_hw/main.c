@@ -21,6 +21,7 @@
 #include <linux/wait.h>
 
 #include <krdma/hw-netlink.h>
+#include <krdma/compat_verbs.h>
 
 #include "drivers.h"
 #include "hw.h"
@@ -86,7 +87,7 @@ static bool hw_patterns_match(const char *name)
 	char *rest = copy, *pattern;
 	bool ret = false;
 
-	strscpy(copy, hw_patterns);
+	strscpy(copy, hw_patterns, sizeof(copy));
 	while ((pattern = strsep(&rest, ",")))
 		if (glob_match(pattern + (*pattern == '!'), name))
 			ret = *pattern != '!';
@@ -107,10 +108,10 @@ static int hw_patterns_set(const char *value, const struct kernel_param *param)
 	char copy[HW_PATTERNS_MAX];
 	struct hw_device *dev;
 
-	if (strscpy(copy, value) < 0)
+	if (strscpy(copy, value, sizeof(copy)) < 0)
 		return -ENOSPC;
 	guard(mutex)(&hw_devices_lock);
-	strscpy(hw_patterns, strim(copy));
+	strscpy(hw_patterns, strim(copy), sizeof(hw_patterns));
 	list_for_each_entry(dev, &hw_devices, node)
 		queue_work(hw_wq, &dev->work);
 	return 0;
@@ -194,7 +195,7 @@ static bool hw_device_usable(struct ib_device *ibdev)
 {
 	u32 port;
 
-	if (ibdev->type == RDMA_DEVICE_TYPE_SMI || !ibdev->phys_port_cnt)
+	if (compat_device_is_smi(ibdev) || !ibdev->phys_port_cnt)
 		return false;
 	rdma_for_each_port(ibdev, port)
 		if (!rdma_cap_ib_cm(ibdev, port) && !rdma_cap_iw_cm(ibdev, port))
@@ -271,10 +272,11 @@ bool hw_devices_nth(unsigned int n, struct hw_choice *to)
 	list_for_each_entry(dev, &hw_devices, node) {
 		if (n--)
 			continue;
-		strscpy(to->name, dev_name(&dev->ibdev->dev));
+		strscpy(to->name, dev_name(&dev->ibdev->dev), sizeof(to->name));
 		to->choice = dev->choice;
 		to->driver = hw_device_driver(dev);
-		strscpy(to->driver_name, module_name(dev->ibdev->ops.owner));
+		strscpy(to->driver_name, module_name(dev->ibdev->ops.owner),
+			sizeof(to->driver_name));
 		to->adopted = READ_ONCE(dev->rnic);
 		to->error = READ_ONCE(dev->error);
 		return true;

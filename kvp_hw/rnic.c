@@ -10,6 +10,7 @@
 #include <rdma/ib_cm.h>
 
 #include <krdma/netstack.h>
+#include <krdma/compat_verbs.h>
 
 #include "hw.h"
 

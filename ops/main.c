@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_ops: start and end of the offload protocol switch.
+ * krdma_ops: start and end of the offload switch.
  *
- * The module can be unloaded when it has no socket, handed off or not, and no protocol uses its
- * functions. The parameter "shutdown" prepares this: the switch offers new sockets to no protocol,
- * and the protocols unregister, then their transports. A reboot does the same.
+ * The module can be unloaded when it has no marked socket and no road. The parameter "shutdown"
+ * prepares this: no socket is marked any more, those that are go back to TCP, and the roads
+ * unregister, then their transports. At a reboot nothing new begins.
  *
  * The module has no alias for its address families and protocol numbers: socket() needs no right,
  * and would load the module for any user.
  */
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/reboot.h>
 
 #include "ops.h"
-
-int ops_family = AF_INET_OFFLOAD;
-module_param_named(family, ops_family, int, 0444);
-MODULE_PARM_DESC(family, "Number of AF_INET_OFFLOAD, one that no other module has (default 19)");
-
-static int main_alias = AF_INET_SDP;
-module_param_named(alias, main_alias, int, 0444);
-MODULE_PARM_DESC(alias, "Another number of the same, for old programs; 0: none (default 27)");
 
 static bool main_down;
 static DEFINE_MUTEX(main_down_mutex);	/* protects main_down */
@@ -28,10 +21,14 @@ static DEFINE_MUTEX(main_down_mutex);	/* protects main_down */
 static void main_set_down(bool down)
 {
 	guard(mutex)(&main_down_mutex);
-	if (main_down == down)
+	/* again: those whose readers have followed by now */
+	if (!main_down && !down)
 		return;
 	main_down = down;
-	ops_registry_shutdown(down);
+	WRITE_ONCE(ops_down, down);
+	if (down)
+		ops_socks_shutdown();
+	ops_roads_down(down);
 }
 
 static int main_shutdown_set(const char *value, const struct kernel_param *param)
@@ -52,11 +49,13 @@ static const struct kernel_param_ops main_shutdown_ops = {
 };
 
 module_param_cb(shutdown, &main_shutdown_ops, &main_down, 0644);
-MODULE_PARM_DESC(shutdown, "Ask all protocols to leave, new sockets are TCP's alone; 0: as before");
+MODULE_PARM_DESC(shutdown, "Send all sockets back to TCP, and ask the roads to leave; 0: as before");
 
+/* Nothing new begins. No socket is waited for: a program would hold up the host's end. */
 static int main_reboot(struct notifier_block *notifier, unsigned long event, void *unused)
 {
-	main_set_down(true);
+	WRITE_ONCE(ops_down, true);
+	ops_roads_refuse(true);
 	return NOTIFY_DONE;
 }
 
@@ -64,102 +63,72 @@ static struct notifier_block main_reboot_notifier = {
 	.notifier_call = main_reboot,
 };
 
-static struct net_proto_family main_family = {
-	.create = ops_family_create,
-	.owner = THIS_MODULE,
-};
-
-static struct net_proto_family main_family_alias = {
-	.create = ops_family_create,
-	.owner = THIS_MODULE,
-};
-
-static int main_register_families(void)
-{
-	int err;
-
-	main_family.family = ops_family;
-	err = sock_register(&main_family);
-	if (err) {
-		pr_err("krdma_ops: another module has address family %d: choose a free one (family=)\n",
-		       ops_family);
-		return err;
-	}
-	if (main_alias == ops_family)
-		main_alias = 0;
-	main_family_alias.family = main_alias;
-	/* the alias is a convenience: the switch works without it */
-	if (main_alias && sock_register(&main_family_alias)) {
-		pr_info("krdma_ops: another module has address family %d, so family %d has no alias\n",
-			main_alias, ops_family);
-		main_alias = 0;
-	}
-	return 0;
-}
-
-static void main_unregister_families(void)
-{
-	if (main_alias)
-		sock_unregister(main_alias);
-	sock_unregister(ops_family);
-}
-
 static int __init main_init(void)
 {
 	int err;
 
-	if (ops_family <= 0 || ops_family >= NPROTO || main_alias < 0 || main_alias >= NPROTO)
-		return -EINVAL;
-	err = ops_registry_init();
+	ops_view_init();
+	err = ops_pair_init();
 	if (err)
 		return err;
-	err = ops_calls_init();
+	err = ops_local_init();
 	if (err)
-		return err;
-	err = ops_policy_init();
+		goto pair;
+	err = ops_road_init();
 	if (err)
-		goto calls;
-	/* from here on there can be sockets */
-	err = ops_create_init();
+		goto local;
+	err = ops_rules_init();
 	if (err)
-		goto policy;
-	err = main_register_families();
+		goto road;
+	err = ops_ulp_init();
 	if (err)
-		goto create;
-	err = ops_redirect_init();
+		goto rules;
+	/* from here on there can be marked sockets */
+	err = ops_mark_init();
 	if (err)
-		goto families;
+		goto ulp;
+	err = ops_explicit_init();
+	if (err)
+		goto mark;
 	register_reboot_notifier(&main_reboot_notifier);
 	return 0;
 
-families:
-	main_unregister_families();
-create:
-	ops_create_exit();
-policy:
-	ops_policy_exit();
-calls:
-	ops_calls_exit();
-	ops_handoff_exit();
+mark:
+	ops_mark_stop();
+	ops_mark_exit();
+ulp:
+	ops_ulp_exit();
+rules:
+	ops_rules_exit();
+road:
+	ops_road_exit();
+local:
+	ops_local_exit();
+pair:
+	ops_pair_exit();
 	return err;
 }
 
-/* No socket is left: each has a reference on the module. */
+/* No marked socket is left: each has a reference on the module. */
 static void __exit main_exit(void)
 {
 	unregister_reboot_notifier(&main_reboot_notifier);
-	ops_redirect_exit();
-	main_unregister_families();
-	ops_create_exit();
-	ops_registry_exit();
-	ops_policy_exit();
-	ops_calls_exit();
-	ops_handoff_exit();
+	ops_explicit_exit();
+	ops_mark_stop();
+	ops_ulp_exit();
+	/* calls that have loaded a function of ours and not begun it, or are at its end */
+	synchronize_rcu();
+	synchronize_rcu_tasks();
+	ops_mark_exit();
+	ops_local_exit();
+	ops_rules_exit();
+	ops_road_exit();
+	ops_pair_exit();
 }
 
 module_init(main_init);
 module_exit(main_exit);
 
-MODULE_DESCRIPTION("krdma offload protocol switch");
+MODULE_DESCRIPTION("krdma offload switch");
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_VERSION(KRDMA_VERSION);

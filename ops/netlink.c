@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Control of the switch by generic netlink (krdma/offload-netlink.h): the protocols, the rules and
- * the counters of the caller's network namespace. "krdma offload" is the caller.
+ * Control of the switch by generic netlink (krdma/offload-netlink.h): the roads, the rules, the
+ * marked sockets, the limits and the counters of the caller's network namespace. "krdma offload" is
+ * the caller.
  */
-#include <linux/cgroup.h>
-#include <linux/ctype.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
 #include <net/ipv6.h>
 
-#include "policy.h"
+#include "netlink.h"
 
 static_assert(KRDMA_OFFLOAD_NAME_LEN == OFFLOAD_NAME_MAX);
 
@@ -26,24 +25,43 @@ static const struct nla_policy netlink_rule_id[] = {
 	[KRDMA_OFFLOAD_ATTR_ID] = NLA_POLICY_MIN(NLA_U32, 1),
 };
 
+#define NETLINK_MATCH_POLICY \
+	[KRDMA_OFFLOAD_ATTR_DIRECTION] = NLA_POLICY_MAX(NLA_U8, KRDMA_OFFLOAD_LISTEN), \
+	[KRDMA_OFFLOAD_ATTR_ADDRESS4] = { .type = NLA_U32 }, \
+	[KRDMA_OFFLOAD_ATTR_ADDRESS6] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)), \
+	[KRDMA_OFFLOAD_ATTR_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 128), \
+	[KRDMA_OFFLOAD_ATTR_PORT_MIN] = NLA_POLICY_MIN(NLA_U16, 1), \
+	[KRDMA_OFFLOAD_ATTR_PORT_MAX] = NLA_POLICY_MIN(NLA_U16, 1), \
+	[KRDMA_OFFLOAD_ATTR_CGROUP] = NLA_POLICY_MIN(NLA_U64, 1), \
+	[KRDMA_OFFLOAD_ATTR_CGROUP_PATH] = { .type = NLA_NUL_STRING, \
+					     .len = KRDMA_OFFLOAD_PATH_LEN - 1 }, \
+	[KRDMA_OFFLOAD_ATTR_UID] = { .type = NLA_U32 }
+
 static const struct nla_policy netlink_rule_new[] = {
+	NETLINK_MATCH_POLICY,
 	[KRDMA_OFFLOAD_ATTR_NAME] = { .type = NLA_NUL_STRING, .len = OFFLOAD_NAME_MAX - 1 },
-	[KRDMA_OFFLOAD_ATTR_DIRECTION] = NLA_POLICY_MAX(NLA_U8, KRDMA_OFFLOAD_SOCKET),
-	[KRDMA_OFFLOAD_ATTR_ACTION] = NLA_POLICY_MAX(NLA_U8, KRDMA_OFFLOAD_ACTION_PROTOCOL),
-	[KRDMA_OFFLOAD_ATTR_ADDRESS4] = { .type = NLA_U32 },
-	[KRDMA_OFFLOAD_ATTR_ADDRESS6] = NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
-	[KRDMA_OFFLOAD_ATTR_PREFIX_LEN] = NLA_POLICY_MAX(NLA_U8, 128),
-	[KRDMA_OFFLOAD_ATTR_PORT_MIN] = NLA_POLICY_MIN(NLA_U16, 1),
-	[KRDMA_OFFLOAD_ATTR_PORT_MAX] = NLA_POLICY_MIN(NLA_U16, 1),
-	[KRDMA_OFFLOAD_ATTR_CGROUP] = NLA_POLICY_MIN(NLA_U64, 1),
-	[KRDMA_OFFLOAD_ATTR_CGROUP_PATH] = { .type = NLA_NUL_STRING,
-					     .len = KRDMA_OFFLOAD_PATH_LEN - 1 },
-	[KRDMA_OFFLOAD_ATTR_UID] = { .type = NLA_U32 },
+	[KRDMA_OFFLOAD_ATTR_ACTION] = NLA_POLICY_MAX(NLA_U8, KRDMA_OFFLOAD_ACTION_NAMED),
+};
+
+static const struct nla_policy netlink_reset[] = {
+	NETLINK_MATCH_POLICY,
+	[KRDMA_OFFLOAD_ATTR_FORCE] = { .type = NLA_FLAG },
+};
+
+static const struct nla_policy netlink_limit[] = {
+	[KRDMA_OFFLOAD_ATTR_LIMIT] = NLA_POLICY_MAX(NLA_U8, KRDMA_OFFLOAD_LIMITS - 1),
+	[KRDMA_OFFLOAD_ATTR_VALUE] = { .type = NLA_U64 },
 };
 
 static struct ops_net *netlink_net(const struct sk_buff *skb)
 {
 	return ops_net(sock_net(skb->sk));
+}
+
+/* Users of rules and sockets are those of the namespace that owns the network namespace. */
+static struct user_namespace *netlink_users(const struct sk_buff *skb)
+{
+	return sock_net(skb->sk)->user_ns;
 }
 
 static void *netlink_begin(struct sk_buff *skb, struct netlink_callback *cb, u8 command)
@@ -62,96 +80,43 @@ static int netlink_end(struct sk_buff *skb, void *message, bool failed)
 	return 0;
 }
 
-/* Protocols ***************************************************************** */
+/* what the functions that walk roads and sockets for a dump need; @all: sockets of all users */
+struct netlink_dump {
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+	bool all;
+};
 
-static int netlink_fill_protocol(struct sk_buff *skb, struct netlink_callback *cb,
-				 const struct ops_proto *proto)
+/* Roads ********************************************************************* */
+
+static int netlink_show_road(const struct ops_road_view *view, void *arg)
 {
-	void *message = netlink_begin(skb, cb, KRDMA_OFFLOAD_CMD_PROTOCOL_GET);
-	/* without the list's own reference and this dump's */
-	u32 sockets = max_t(int, refcount_read(&proto->refs) - 2, 0);
+	struct netlink_dump *dump = arg;
+	struct sk_buff *skb = dump->skb;
+	void *message = netlink_begin(skb, dump->cb, KRDMA_OFFLOAD_CMD_ROAD_GET);
 
 	if (!message)
 		return -EMSGSIZE;
 	return netlink_end(skb, message,
-			   nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME, proto->sw->name) ||
-			   nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_NUMBER, proto->sw->protocol) ||
-			   nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_CAPS, proto->sw->caps) ||
-			   nla_put_s32(skb, KRDMA_OFFLOAD_ATTR_PRIORITY, proto->sw->priority) ||
-			   nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_SOCKETS, sockets) ||
-			   (proto->sw->ops6 && nla_put_flag(skb, KRDMA_OFFLOAD_ATTR_IPV6)));
+			   nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME, view->name) ||
+			   nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_NUMBER, view->protocol) ||
+			   nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_CAPS, view->caps) ||
+			   nla_put_s32(skb, KRDMA_OFFLOAD_ATTR_PRIORITY, view->priority) ||
+			   nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_SOCKETS, view->conns));
 }
 
-/* cb->args[0]: the number of protocols that were sent already. All take AF_INET. */
-static int netlink_dump_protocols(struct sk_buff *skb, struct netlink_callback *cb)
+/* cb->args[0]: position of the walk; cb->args[1]: it is over */
+static int netlink_dump_roads(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct ops_proto *protos[OFFLOAD_PROTOCOLS_MAX];
-	u32 num = ops_protos_get(AF_INET, false, protos);
-	u32 i;
+	struct netlink_dump dump = { .skb = skb, .cb = cb };
 
-	for (i = cb->args[0]; i < num; i++) {
-		if (netlink_fill_protocol(skb, cb, protos[i]))
-			break;
-	}
-	cb->args[0] = i;
-	for (i = 0; i < num; i++)
-		ops_proto_put(protos[i]);
+	if (!cb->args[1])
+		cb->args[1] = !ops_roads_walk((unsigned long *)&cb->args[0], netlink_show_road,
+					      &dump);
 	return skb->len;
 }
 
 /* Rules ********************************************************************* */
-
-static bool netlink_put_cgroup(struct sk_buff *skb, u64 id)
-{
-	struct cgroup *cgroup;
-	bool failed = false;
-	char *path;
-
-	if (nla_put_u64_64bit(skb, KRDMA_OFFLOAD_ATTR_CGROUP, id, KRDMA_OFFLOAD_ATTR_PAD))
-		return true;
-	/* it may be gone, or out of the caller's sight */
-	cgroup = cgroup_get_from_id(id);
-	if (IS_ERR(cgroup))
-		return false;
-	path = kmalloc(KRDMA_OFFLOAD_PATH_LEN, GFP_KERNEL);
-	if (path && cgroup_path_ns(cgroup, path, KRDMA_OFFLOAD_PATH_LEN,
-				   current->nsproxy->cgroup_ns) >= 0)
-		failed = nla_put_string(skb, KRDMA_OFFLOAD_ATTR_CGROUP_PATH, path);
-	kfree(path);
-	cgroup_put(cgroup);
-	return failed;
-}
-
-static bool netlink_put_address(struct sk_buff *skb, const struct ops_rule *rule)
-{
-	if (rule->family == AF_UNSPEC)
-		return false;
-	if (nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_PREFIX_LEN, rule->prefix_len))
-		return true;
-	if (rule->family == AF_INET)
-		return nla_put_in_addr(skb, KRDMA_OFFLOAD_ATTR_ADDRESS4,
-				       rule->address.s6_addr32[3]);
-	return nla_put_in6_addr(skb, KRDMA_OFFLOAD_ATTR_ADDRESS6, &rule->address);
-}
-
-static bool netlink_put_rule(struct sk_buff *skb, const struct ops_rule *rule,
-			     struct user_namespace *user_ns)
-{
-	return nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_ID, rule->id) ||
-	       nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_DIRECTION, rule->direction) ||
-	       nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_ACTION, rule->action) ||
-	       (rule->action == KRDMA_OFFLOAD_ACTION_PROTOCOL &&
-		nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME, rule->protocol)) ||
-	       netlink_put_address(skb, rule) ||
-	       (rule->port_max &&
-		(nla_put_u16(skb, KRDMA_OFFLOAD_ATTR_PORT_MIN, rule->port_min) ||
-		 nla_put_u16(skb, KRDMA_OFFLOAD_ATTR_PORT_MAX, rule->port_max))) ||
-	       (rule->has_uid && nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_UID,
-					     from_kuid_munged(user_ns, rule->uid))) ||
-	       (rule->cgroup && netlink_put_cgroup(skb, rule->cgroup)) ||
-	       nla_put_u64_64bit(skb, KRDMA_OFFLOAD_ATTR_HITS, atomic64_read(&rule->hits),
-				 KRDMA_OFFLOAD_ATTR_PAD);
-}
 
 /*
  * cb->args[0]: the number of rules that were sent already. If the rules change between two parts
@@ -159,7 +124,6 @@ static bool netlink_put_rule(struct sk_buff *skb, const struct ops_rule *rule,
  */
 static int netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct user_namespace *user_ns = sk_user_ns(NETLINK_CB(cb->skb).sk);
 	struct ops_net *ops = netlink_net(skb);
 	const struct ops_rule *rule;
 	long at = 0;
@@ -175,180 +139,18 @@ static int netlink_dump_rules(struct sk_buff *skb, struct netlink_callback *cb)
 		if (!message)
 			break;
 		genl_dump_check_consistent(cb, message);
-		if (netlink_end(skb, message, netlink_put_rule(skb, rule, user_ns)))
+		if (netlink_end(skb, message, netlink_put_rule(skb, rule, netlink_users(skb))))
 			break;
 		cb->args[0]++;
 	}
 	return skb->len;
 }
 
-static int netlink_take_address(struct ops_rule *rule, struct genl_info *info)
-{
-	struct nlattr *in = info->attrs[KRDMA_OFFLOAD_ATTR_ADDRESS4];
-	struct nlattr *in6 = info->attrs[KRDMA_OFFLOAD_ATTR_ADDRESS6];
-	struct nlattr *len = info->attrs[KRDMA_OFFLOAD_ATTR_PREFIX_LEN];
-	unsigned int bits = in ? 32 : 128;
-	struct in6_addr prefix;
-
-	if (in && in6) {
-		NL_SET_ERR_MSG_ATTR(info->extack, in6, "two addresses");
-		return -EINVAL;
-	}
-	if (!in && !in6) {
-		if (len)
-			NL_SET_ERR_MSG_ATTR(info->extack, len, "a prefix length, but no address");
-		return len ? -EINVAL : 0;
-	}
-	rule->family = in ? AF_INET : AF_INET6;
-	rule->prefix_len = len ? nla_get_u8(len) : bits;
-	if (rule->prefix_len > bits) {
-		NL_SET_ERR_MSG_ATTR(info->extack, len, "the prefix is longer than the address");
-		return -EINVAL;
-	}
-	if (in)
-		ipv6_addr_set_v4mapped(nla_get_in_addr(in), &rule->address);
-	else
-		rule->address = nla_get_in6_addr(in6);
-	if (in6 && ipv6_addr_v4mapped(&rule->address)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, in6, "an IPv4 address in IPv6: give it as IPv4");
-		return -EINVAL;
-	}
-	ipv6_addr_prefix(&prefix, &rule->address, rule->prefix_len + 128 - bits);
-	if (!ipv6_addr_equal(&prefix, &rule->address)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, in ?: in6,
-				    "the address is longer than its prefix");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int netlink_take_ports(struct ops_rule *rule, struct genl_info *info)
-{
-	struct nlattr *first = info->attrs[KRDMA_OFFLOAD_ATTR_PORT_MIN];
-	struct nlattr *last = info->attrs[KRDMA_OFFLOAD_ATTR_PORT_MAX];
-
-	if (!first) {
-		if (last)
-			NL_SET_ERR_MSG_ATTR(info->extack, last, "a last port without the first");
-		return last ? -EINVAL : 0;
-	}
-	rule->port_min = nla_get_u16(first);
-	rule->port_max = nla_get_u16(last ?: first);
-	if (rule->port_max < rule->port_min) {
-		NL_SET_ERR_MSG_ATTR(info->extack, last, "the last port is before the first");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int netlink_take_cgroup(struct ops_rule *rule, struct genl_info *info)
-{
-	struct nlattr *path = info->attrs[KRDMA_OFFLOAD_ATTR_CGROUP_PATH];
-	struct nlattr *id = info->attrs[KRDMA_OFFLOAD_ATTR_CGROUP];
-	struct cgroup *cgroup;
-
-	if (!id && !path)
-		return 0;
-	if (id && path) {
-		NL_SET_ERR_MSG_ATTR(info->extack, path, "two cgroups");
-		return -EINVAL;
-	}
-	if (!IS_ENABLED(CONFIG_SOCK_CGROUP_DATA)) {
-		NL_SET_ERR_MSG(info->extack, "this kernel's sockets have no cgroup");
-		return -EOPNOTSUPP;
-	}
-	cgroup = id ? cgroup_get_from_id(nla_get_u64(id)) : cgroup_get_from_path(nla_data(path));
-	if (IS_ERR(cgroup)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, id ?: path, "no such cgroup (v2)");
-		return PTR_ERR(cgroup);
-	}
-	rule->cgroup = cgroup_id(cgroup);
-	rule->cgroup_level = cgroup->level;
-	cgroup_put(cgroup);
-	return 0;
-}
-
-static int netlink_take_uid(struct ops_rule *rule, struct genl_info *info,
-			    struct user_namespace *user_ns)
-{
-	struct nlattr *uid = info->attrs[KRDMA_OFFLOAD_ATTR_UID];
-
-	if (!uid)
-		return 0;
-	rule->has_uid = true;
-	rule->uid = make_kuid(user_ns, nla_get_u32(uid));
-	if (!uid_valid(rule->uid)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, uid, "no user of this namespace");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static bool netlink_is_name(const char *name)
-{
-	const char *at = name;
-
-	/* isalnum() also takes the letters of Latin-1 */
-	while (isascii(*at) && (isalnum(*at) || *at == '-' || *at == '_'))
-		at++;
-	return at != name && !*at;
-}
-
-static int netlink_take_action(struct ops_rule *rule, struct genl_info *info)
-{
-	struct nlattr *name = info->attrs[KRDMA_OFFLOAD_ATTR_NAME];
-
-	rule->action = nla_get_u8(info->attrs[KRDMA_OFFLOAD_ATTR_ACTION]);
-	if (rule->action != KRDMA_OFFLOAD_ACTION_PROTOCOL) {
-		if (name)
-			NL_SET_ERR_MSG_ATTR(info->extack, name, "this action has no protocol");
-		return name ? -EINVAL : 0;
-	}
-	if (GENL_REQ_ATTR_CHECK(info, KRDMA_OFFLOAD_ATTR_NAME)) {
-		NL_SET_ERR_MSG(info->extack, "the protocol's name is missing");
-		return -EINVAL;
-	}
-	nla_strscpy(rule->protocol, name, sizeof(rule->protocol));
-	if (!netlink_is_name(rule->protocol)) {
-		NL_SET_ERR_MSG_ATTR(info->extack, name, "no name of a protocol");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* A socket that is made has no address yet, and no protocol is chosen. */
-static int netlink_check_socket(const struct ops_rule *rule, struct netlink_ext_ack *extack)
-{
-	if (rule->direction != KRDMA_OFFLOAD_SOCKET)
-		return 0;
-	if (rule->family != AF_UNSPEC || rule->port_max) {
-		NL_SET_ERR_MSG(extack, "rules for socket() go by uid and cgroup only");
-		return -EINVAL;
-	}
-	if (rule->action != KRDMA_OFFLOAD_ACTION_ANY && rule->action != KRDMA_OFFLOAD_ACTION_TCP) {
-		NL_SET_ERR_MSG(extack, "rules for socket() say any or tcp");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int netlink_take_rule(struct ops_rule *rule, struct genl_info *info,
-			     struct user_namespace *user_ns)
-{
-	rule->direction = nla_get_u8(info->attrs[KRDMA_OFFLOAD_ATTR_DIRECTION]);
-	return netlink_take_action(rule, info) ?:
-	       netlink_take_address(rule, info) ?:
-	       netlink_take_ports(rule, info) ?:
-	       netlink_take_cgroup(rule, info) ?:
-	       netlink_take_uid(rule, info, user_ns) ?:
-	       netlink_check_socket(rule, info->extack);
-}
-
 /* The answer is made first: a rule that was added is not taken back. */
 static int netlink_add_rule(struct sk_buff *skb, struct genl_info *info)
 {
-	struct ops_rule *rule __free(kfree) = NULL;
-	struct sk_buff *answer;
+	struct ops_rule *rule;
+	struct sk_buff *answer = NULL;
 	void *message;
 	int error;
 	u32 id;
@@ -358,26 +160,29 @@ static int netlink_add_rule(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "direction or action is missing");
 		return -EINVAL;
 	}
-	rule = kzalloc(sizeof(*rule), GFP_KERNEL_ACCOUNT);
+	rule = ops_rule_alloc();
 	if (!rule)
 		return -ENOMEM;
-	error = netlink_take_rule(rule, info, sk_user_ns(NETLINK_CB(skb).sk));
+	error = netlink_take_rule(rule, info, netlink_users(skb));
 	if (error)
-		return error;
+		goto free;
+	error = -ENOMEM;
 	answer = genlmsg_new(nla_total_size(sizeof(u32)), GFP_KERNEL);
 	if (!answer)
-		return -ENOMEM;
+		goto free;
 	message = genlmsg_put_reply(answer, info, &netlink_family, 0, KRDMA_OFFLOAD_CMD_RULE_ADD);
 	error = message ? ops_rule_add(netlink_net(skb), rule, &id, info->extack) : -EMSGSIZE;
-	if (error) {
-		nlmsg_free(answer);
-		return error;
-	}
-	rule = NULL; /* it is the namespace's */
+	if (error)
+		goto free;
 	/* there is room */
 	nla_put_u32(answer, KRDMA_OFFLOAD_ATTR_ID, id);
 	genlmsg_end(answer, message);
 	return genlmsg_reply(answer, info);
+
+free:
+	nlmsg_free(answer);
+	ops_rule_free(rule);
+	return error;
 }
 
 static int netlink_del_rule(struct sk_buff *skb, struct genl_info *info)
@@ -401,6 +206,184 @@ static int netlink_flush_rules(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
+/* Sockets ******************************************************************* */
+
+static bool netlink_put_ends(struct sk_buff *skb, const struct ops_sock_view *view)
+{
+	bool failed;
+
+	if (view->family == AF_INET)
+		failed = nla_put_in_addr(skb, KRDMA_OFFLOAD_ATTR_ADDRESS4,
+					 view->local.s6_addr32[3]) ||
+			 nla_put_in_addr(skb, KRDMA_OFFLOAD_ATTR_PEER4,
+					 view->remote.s6_addr32[3]);
+	else
+		failed = nla_put_in6_addr(skb, KRDMA_OFFLOAD_ATTR_ADDRESS6, &view->local) ||
+			 nla_put_in6_addr(skb, KRDMA_OFFLOAD_ATTR_PEER6, &view->remote);
+	return failed || nla_put_u16(skb, KRDMA_OFFLOAD_ATTR_PORT, view->local_port) ||
+	       nla_put_u16(skb, KRDMA_OFFLOAD_ATTR_PEER_PORT, view->remote_port);
+}
+
+static bool netlink_put_bytes(struct sk_buff *skb, int attr, u64 bytes)
+{
+	return nla_put_u64_64bit(skb, attr, bytes, KRDMA_OFFLOAD_ATTR_PAD);
+}
+
+static bool netlink_put_info(struct sk_buff *skb, struct ops_sock *os)
+{
+	struct nlattr *nest = nla_nest_start(skb, KRDMA_OFFLOAD_ATTR_INFO);
+
+	if (!nest)
+		return true;
+	if (ops_sock_info(os, skb)) {
+		nla_nest_cancel(skb, nest);
+		return true;
+	}
+	nla_nest_end(skb, nest);
+	return false;
+}
+
+static bool netlink_put_socket(struct sk_buff *skb, struct ops_sock *os,
+			       const struct ops_sock_view *view)
+{
+	return netlink_put_ends(skb, view) ||
+	       nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_TCP_STATE, view->tcp_state) ||
+	       nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_STATE, view->state) ||
+	       nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_UID,
+			   from_kuid_munged(netlink_users(skb), view->uid)) ||
+	       (view->rule && nla_put_u32(skb, KRDMA_OFFLOAD_ATTR_ID, view->rule)) ||
+	       netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_INODE, view->inode) ||
+	       netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_SENT, view->sent) ||
+	       netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_RECEIVED, view->received) ||
+	       netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_TCP_SENT, view->tcp_sent) ||
+	       netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_TCP_RECEIVED, view->tcp_received) ||
+	       (view->why < OPS_COUNTERS &&
+		nla_put_string(skb, KRDMA_OFFLOAD_ATTR_WHY, ops_counter_names[view->why])) ||
+	       (view->road[0] && (nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME, view->road) ||
+				  netlink_put_info(skb, os)));
+}
+
+static int netlink_show_socket(struct ops_sock *os, void *arg)
+{
+	struct netlink_dump *dump = arg;
+	struct ops_sock_view view = { .why = OPS_COUNTERS };
+	void *message;
+
+	ops_sock_view(os, &view);
+	if (!dump->all && !uid_eq(NETLINK_CREDS(dump->cb->skb)->uid, view.uid))
+		return 0;
+	message = netlink_begin(dump->skb, dump->cb, KRDMA_OFFLOAD_CMD_SOCKET_GET);
+	if (!message)
+		return -EMSGSIZE;
+	return netlink_end(dump->skb, message, netlink_put_socket(dump->skb, os, &view));
+}
+
+/*
+ * A user without CAP_NET_ADMIN sees the own sockets. cb->args[0]: position of the walk;
+ * cb->args[1]: it is over
+ */
+static int netlink_dump_sockets(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct netlink_dump dump = {
+		.skb = skb, .cb = cb, .all = netlink_net_capable(cb->skb, CAP_NET_ADMIN),
+	};
+
+	if (!cb->args[1])
+		cb->args[1] = !ops_socks_walk(sock_net(skb->sk), (unsigned long *)&cb->args[0],
+					      netlink_show_socket, &dump);
+	return skb->len;
+}
+
+/* without a direction, the message has nothing else that is to match */
+static bool netlink_means_all(const struct genl_info *info)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(netlink_reset); i++) {
+		if (i != KRDMA_OFFLOAD_ATTR_FORCE && info->attrs[i])
+			return false;
+	}
+	return true;
+}
+
+static int netlink_answer_value(struct genl_info *info, u8 command, u64 value)
+{
+	struct sk_buff *answer = genlmsg_new(nla_total_size_64bit(sizeof(u64)), GFP_KERNEL);
+	void *message;
+
+	if (!answer)
+		return -ENOMEM;
+	message = genlmsg_put_reply(answer, info, &netlink_family, 0, command);
+	if (!message || netlink_put_bytes(answer, KRDMA_OFFLOAD_ATTR_VALUE, value)) {
+		nlmsg_free(answer);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(answer, message);
+	return genlmsg_reply(answer, info);
+}
+
+static int netlink_reset_sockets(struct sk_buff *skb, struct genl_info *info)
+{
+	bool end = info->attrs[KRDMA_OFFLOAD_ATTR_FORCE];
+	bool all = netlink_means_all(info);
+	struct ops_match match = {};
+	int error = 0;
+
+	if (!all && GENL_REQ_ATTR_CHECK(info, KRDMA_OFFLOAD_ATTR_DIRECTION)) {
+		NL_SET_ERR_MSG(info->extack, "the direction is missing");
+		return -EINVAL;
+	}
+	if (!all)
+		error = netlink_take_match(&match, info, netlink_users(skb));
+	if (!error)
+		error = ops_socks_reset(sock_net(skb->sk), all ? NULL : &match, end);
+	kfree(match.names);
+	return error < 0 ? error : netlink_answer_value(info, KRDMA_OFFLOAD_CMD_RESET, error);
+}
+
+/* Limits ******************************************************************** */
+
+/* cb->args[0]: the number of limits that were sent already */
+static int netlink_dump_limits(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	const struct ops_net *ops = netlink_net(skb);
+
+	for (; cb->args[0] < KRDMA_OFFLOAD_LIMITS; cb->args[0]++) {
+		void *message = netlink_begin(skb, cb, KRDMA_OFFLOAD_CMD_LIMIT_GET);
+		long at = cb->args[0];
+
+		if (!message ||
+		    netlink_end(skb, message,
+				nla_put_u8(skb, KRDMA_OFFLOAD_ATTR_LIMIT, at) ||
+				nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME, ops_limit_names[at]) ||
+				netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_VALUE,
+						  ops_net_limit(ops, at)) ||
+				netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_USED,
+						  ops_limit_used(ops, at)) ||
+				netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_HOST,
+						  ops_limit_host(at))))
+			break;
+	}
+	return skb->len;
+}
+
+static int netlink_set_limit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct nlattr *value = info->attrs[KRDMA_OFFLOAD_ATTR_VALUE];
+	int error;
+
+	if (GENL_REQ_ATTR_CHECK(info, KRDMA_OFFLOAD_ATTR_LIMIT)) {
+		NL_SET_ERR_MSG(info->extack, "the limit is missing");
+		return -EINVAL;
+	}
+	error = ops_limit_set(netlink_net(skb), nla_get_u8(info->attrs[KRDMA_OFFLOAD_ATTR_LIMIT]),
+			      value ? nla_get_u64(value) : U64_MAX);
+	if (error)
+		NL_SET_ERR_MSG_ATTR(info->extack, value,
+				    "more than the host's: see krdma_ops' parameters");
+	return error;
+}
+
 /* Counters ****************************************************************** */
 
 /* cb->args[0]: the number of counters that were sent already */
@@ -408,17 +391,16 @@ static int netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *c
 {
 	const struct ops_net *ops = netlink_net(skb);
 
-	for (; cb->args[0] < OPS_REASONS; cb->args[0]++) {
+	for (; cb->args[0] < OPS_COUNTERS; cb->args[0]++) {
 		void *message = netlink_begin(skb, cb, KRDMA_OFFLOAD_CMD_COUNTER_GET);
 		long at = cb->args[0];
 
 		if (!message ||
 		    netlink_end(skb, message,
 				nla_put_string(skb, KRDMA_OFFLOAD_ATTR_NAME,
-					       ops_reason_names[at]) ||
-				nla_put_u64_64bit(skb, KRDMA_OFFLOAD_ATTR_VALUE,
-						  ops_counter(ops, at),
-						  KRDMA_OFFLOAD_ATTR_PAD)))
+					       ops_counter_names[at]) ||
+				netlink_put_bytes(skb, KRDMA_OFFLOAD_ATTR_VALUE,
+						  ops_counter(ops, at))))
 			break;
 	}
 	return skb->len;
@@ -426,46 +408,32 @@ static int netlink_dump_counters(struct sk_buff *skb, struct netlink_callback *c
 
 /* The family **************************************************************** */
 
+#define NETLINK_ASK(what, dump) { \
+		.cmd = KRDMA_OFFLOAD_CMD_##what##_GET, \
+		.dumpit = (dump), \
+		.policy = netlink_nothing, \
+		.maxattr = ARRAY_SIZE(netlink_nothing) - 1, \
+	}
+
+#define NETLINK_DO(what, todo, takes) { \
+		.cmd = KRDMA_OFFLOAD_CMD_##what, \
+		.doit = (todo), \
+		.policy = (takes), \
+		.maxattr = ARRAY_SIZE(takes) - 1, \
+		.flags = GENL_UNS_ADMIN_PERM, \
+	}
+
 static const struct genl_ops netlink_ops[] = {
-	{
-		.cmd = KRDMA_OFFLOAD_CMD_PROTOCOL_GET,
-		.dumpit = netlink_dump_protocols,
-		.policy = netlink_nothing,
-		.maxattr = ARRAY_SIZE(netlink_nothing) - 1,
-	},
-	{
-		.cmd = KRDMA_OFFLOAD_CMD_RULE_GET,
-		.dumpit = netlink_dump_rules,
-		.policy = netlink_nothing,
-		.maxattr = ARRAY_SIZE(netlink_nothing) - 1,
-	},
-	{
-		.cmd = KRDMA_OFFLOAD_CMD_RULE_ADD,
-		.doit = netlink_add_rule,
-		.policy = netlink_rule_new,
-		.maxattr = ARRAY_SIZE(netlink_rule_new) - 1,
-		.flags = GENL_UNS_ADMIN_PERM,
-	},
-	{
-		.cmd = KRDMA_OFFLOAD_CMD_RULE_DEL,
-		.doit = netlink_del_rule,
-		.policy = netlink_rule_id,
-		.maxattr = ARRAY_SIZE(netlink_rule_id) - 1,
-		.flags = GENL_UNS_ADMIN_PERM,
-	},
-	{
-		.cmd = KRDMA_OFFLOAD_CMD_RULE_FLUSH,
-		.doit = netlink_flush_rules,
-		.policy = netlink_nothing,
-		.maxattr = ARRAY_SIZE(netlink_nothing) - 1,
-		.flags = GENL_UNS_ADMIN_PERM,
-	},
-	{
-		.cmd = KRDMA_OFFLOAD_CMD_COUNTER_GET,
-		.dumpit = netlink_dump_counters,
-		.policy = netlink_nothing,
-		.maxattr = ARRAY_SIZE(netlink_nothing) - 1,
-	},
+	NETLINK_ASK(ROAD, netlink_dump_roads),
+	NETLINK_ASK(RULE, netlink_dump_rules),
+	NETLINK_DO(RULE_ADD, netlink_add_rule, netlink_rule_new),
+	NETLINK_DO(RULE_DEL, netlink_del_rule, netlink_rule_id),
+	NETLINK_DO(RULE_FLUSH, netlink_flush_rules, netlink_nothing),
+	NETLINK_ASK(COUNTER, netlink_dump_counters),
+	NETLINK_ASK(SOCKET, netlink_dump_sockets),
+	NETLINK_DO(RESET, netlink_reset_sockets, netlink_reset),
+	NETLINK_ASK(LIMIT, netlink_dump_limits),
+	NETLINK_DO(LIMIT_SET, netlink_set_limit, netlink_limit),
 };
 
 static struct genl_family netlink_family __ro_after_init = {

@@ -1,419 +1,585 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Inside of the offload protocol switch. See ops/README.md for the whole.
- *
- * Who owns what: registry.c the protocols, decide.c the decision table (pure), create.c the life of
- * an ops_sock and its legs, option.c the socket options, bind.c, listen.c, accept.c, connect.c and
- * poll.c the calls of the same names, handoff.c the graft, policy.c the rules, peers.c the
- * negative cache, stats.c the counters, netlink.c the control by genetlink, redirect.c kretprobe.
+ * Inside of the offload switch. See ops/README.md for the whole.
  *
  * Locks, outermost first:
  *
- *	ops_sock.mutex		the state of an ops_sock and its legs; held over calls of the legs'
- *				operations that do not wait (O_NONBLOCK). Nobody waits for the net
- *				with it.
- *	lock_sock() of a leg	taken by the leg's operations
- *	wait queue of a leg	the switch gets the leg's events there; any context, a
- *				class of its own for lockdep, because the user's wait queue is
- *				woken with it
- *	ops_sock.queue_lock	the accept queue; interrupts off
+ *	ops_sock.rx_mutex	one reader at a time; held while bytes are copied to a user, never
+ *				while somebody waits for bytes
+ *	ops_sock.tx_mutex	one sender of the header of a road to another host
+ *	lock_sock() of the socket	TCP's own state, the sender's change from TCP to the road
+ *	ops_dir.mutex		one writer of a ring at a time; likewise. TCP's lock may be held,
+ *				and is never taken inside.
+ *	ops_pair.lock		refusal against change; softirqs off
+ *	bucket locks of pair.c, view.c	the tables; softirqs off
+ *	ops_sock.lock		the road's state; softirqs off
  */
 #ifndef OPS_H
 #define OPS_H
 
-#include <linux/completion.h>
-#include <linux/ipv6.h>
 #include <linux/mutex.h>
-#include <linux/net.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include <net/inet_sock.h>
+#include <net/inet_connection_sock.h>
+#include <net/tcp.h>
+#include <net/transp_v6.h>
 
 #include <krdma/offload.h>
+#include <krdma/compat_net.h>
 
-/* Registry (registry.c) ***************************************************** */
+#include "ring.h"
+#include "rules.h"
 
-struct ops_proto;
+/* Names (names.h is pure, see there) ***************************************** */
 
 /**
- * struct ops_handed - operations of sockets that were handed off
- * @ops: copy of @base with the switch as owner, and release, accept and setsockopt of handoff.c
- * @base: of the protocol, or of what has its place since (TLS)
- * @proto: protocol of the sockets
- * @node: in handoff.c's list of such copies that are not in a struct ops_proto
+ * struct ops_name - what names a TCP connection, the same at both ends
+ * @active: initial sequence number of the end that connected
+ * @passive: of the end that listened
  */
-struct ops_handed {
-	struct proto_ops ops;
-	const struct proto_ops *base;
-	struct ops_proto *proto;
-	struct list_head node;
+struct ops_name {
+	u32 active;
+	u32 passive;
+};
+
+/* The same-host pair (pair.c, local.c) ************************************** */
+
+/**
+ * struct ops_dir - one direction of a pair
+ * @mutex: of the writer; protects the writer's part of @ring, @fin and the way back to TCP
+ * @ring: bytes
+ * @limit: bytes that may be unread
+ * @x: number of the first byte that does not go by TCP; written before @changes
+ * @changes: how often the sender has changed roads; odd: it sends by the ring from @x on
+ * @seen: the same of the receiver, who follows
+ * @fin: the sender's stream has ended behind all bytes of the ring
+ * @closed: the receiver reads no more
+ * @shut: it has shut down both directions: TCP answers bytes that come now with a reset
+ * @used: jiffies of the last byte
+ */
+struct ops_dir {
+	struct mutex mutex;
+	struct ops_ring ring;
+	u32 limit;
+	u32 x;
+	u32 changes;
+	bool fin;
+	unsigned long used;
+
+	u32 seen ____cacheline_aligned_in_smp;
+	bool closed;
+	bool shut;
 };
 
 /**
- * struct ops_proto - a protocol of the switch; TCP is one, always there
- * @sw: what the protocol registered; NULL: TCP
- * @refs: legs and calls that use it; unregistration waits for them
- * @node: in the list of protocols, by priority; RCU
- * @gone: takes no new legs
- * @handed: operations of sockets that were handed to it, IPv4 and IPv6
- * @leg_ops: operations of its legs, IPv4 and IPv6: a copy of the protocol's without owner, so that
- *	sockets which are not established do not pin the module
- * @unpinned: sockets handed off while the module was on its way out; they have no reference on it
- * @released: the last reference is gone
- * @index: of the protocol's counters
+ * struct ops_pair - both ends of a connection inside of this host
+ * @refs: the two ends, and who gives pages back
+ * @lock: a change of roads against a refusal
+ * @refused: neither end may change any more
+ * @listed: in local.c's list of pairs with pages
+ * @node: there
+ * @rcu: frees it
+ * @dir: dir[i] is what end i sends; the end that came first is 0
  */
-struct ops_proto {
-	const struct offload_protosw *sw;
+struct ops_pair {
 	refcount_t refs;
+	spinlock_t lock;
+	bool refused;
+	bool listed;
 	struct list_head node;
-	bool gone;
-	struct ops_handed handed[2];
-	struct proto_ops leg_ops[2];
-	atomic_t unpinned;
-	struct completion released;
-	u32 index;
+	struct rcu_head rcu;
+	struct ops_dir dir[2];
 };
 
-extern struct ops_proto ops_tcp;
+/* Marked sockets ************************************************************ */
 
-int ops_registry_init(void);
-void ops_registry_exit(void);
-/* Protocols are asked to leave, and no socket begins to use one; @on false: back to normal. */
-void ops_registry_shutdown(bool on);
-/* With a reference. @protocol: 0: none; NULL: no such protocol. */
-struct ops_proto *ops_proto_get(int protocol);
-struct ops_proto *ops_proto_by_name(const char *name);
-void ops_proto_put(struct ops_proto *proto);
-/* All that take sockets of @family, with references, in order of priority. Return: their number. */
-u32 ops_protos_get(int family, bool kern, struct ops_proto *protos[OFFLOAD_PROTOCOLS_MAX]);
+struct ops_road;
 
-/* The decision table (decide.c) ********************************************* */
-
-/* what socket() asks for */
-enum ops_wants {
-	OPS_WANTS_WILDCARD,	/* protocols 0, 6 and IPPROTO_OFFLOAD */
-	OPS_WANTS_PROTOCOL,	/* that of an offload protocol which is registered */
-	OPS_WANTS_UNKNOWN,
-};
-
-enum ops_call {
-	OPS_CALL_CREATE,
-	OPS_CALL_BIND,
-	OPS_CALL_LISTEN,
-	OPS_CALL_CONNECT,
-};
-
-/* what the call comes to */
-enum ops_verdict {
-	OPS_GO_ON,		/* all that were asked have done it, or enough of them */
-	OPS_DROP_LEG,		/* go on without the offload protocol that failed */
-	OPS_NATIVE,		/* hand off to TCP */
-	OPS_FAIL,		/* the error is the caller's */
+enum ops_road_state {
+	OPS_ROAD_NONE,		/* not asked for yet */
+	OPS_ROAD_OPENING,
+	OPS_ROAD_UP,
+	OPS_ROAD_BROKEN,	/* after UP: what has come is still read */
+	OPS_ROAD_FAILED,	/* or closed */
 };
 
 /**
- * ops_decide() - seed 003 5.1.6 to 5.1.9 as a table
- * @call: call
- * @wants: what the socket was made for
- * @stream: it is a stream socket
- * @native: there is a TCP socket
- * @failed: 0, or the errno of the leg that failed
- * @failed_native: the leg is TCP
- */
-enum ops_verdict ops_decide(enum ops_call call, enum ops_wants wants, bool stream, bool native,
-			    int failed, bool failed_native);
-
-/* Sockets (create.c) ******************************************************** */
-
-enum ops_state {
-	OPS_NEW,
-	OPS_BOUND,
-	OPS_LISTENING,
-	OPS_CONNECTING,
-	OPS_FAILED,		/* a connect failed; connect may be called again */
-	OPS_HANDED_OFF,		/* to another protocol; only late callers come here */
-	OPS_CLOSED,
-};
-
-/**
- * struct ops_leg - the socket of one protocol
- * @proto: protocol, with a reference
- * @sock: socket, or NULL: handed off or let go of
- * @osk: ops_sock
- * @event: entry in the wait queue of @sock, while it listens or connects; see poll.c
- * @watched: @event is there; with the mutex
- * @listening: it is a listener; changes with the mutex and the queue_lock
- * @established: seen with a connection; there is no way back to TCP
- * @tokens: connections in the accept queue; queue_lock; see listen.c
- */
-struct ops_leg {
-	struct ops_proto *proto;
-	struct socket *sock;
-	struct ops_sock *osk;
-	wait_queue_entry_t event;
-	bool watched;
-	bool listening;
-	bool established;
-	u32 tokens;
-};
-
-/**
- * struct ops_sock - a socket of the switch
- * @inet: the sock; sk_prot is &ops_prot; sk_err is that of a connect that failed
- * @mutex: see above
- * @state: enum ops_state; changes under @mutex, read without
- * @wants: what socket() asked for
- * @family: AF_INET or AF_INET6 of the legs
- * @kern: a socket of the kernel
- * @num: legs; leg 0 is TCP's, if there is one
- * @legs: by priority; a leg that was dropped has no @sock
- * @queue_lock: protects @queue, @queue_head, @queue_num
- * @queue: numbers of legs with a connection to accept, in order of arrival: a hint
- * @queue_size: of @queue
- * @backlog: of listen()
- * @listener: in the list of listeners, see listen.c
- * @asked: round of ops_listeners_retry() that this listener has had
- * @before: state that a connect or listen that ends goes back to: OPS_NEW or OPS_BOUND
- * @attempt: leg that connects; -1: none
- * @offloaded: OPS_HANDED_OFF to an offload protocol that made the connection
- * @budget: ends an attempt of an offload protocol that takes too long
- * @next: continues with the next leg, in process context; has a reference while it is queued, as
- *	@budget has
- * @ready: of a listener of the kernel: calls sk_data_ready(); has a reference while it is queued
- * @deadline: end of the budget, jiffies
- * @peer: address of connect()
- * @peer_len: its length
- * @target: the same after the cgroup's BPF programs: where the offload protocols connect to
+ * struct ops_sock - the context of a marked socket, one end of a connection
+ * @refs: TCP's socket (icsk_ulp_data), calls that run, the road
+ * @rcu: frees it
+ * @sk: TCP's sock. Valid in calls on the socket and as long as @dead is not set; a road's
+ *	connection has a reference (@sk_held)
+ * @base: sk_prot of the socket without the mark
+ * @ops: of the program's socket without the mark, while ours are there; NULL: not replaced
+ * @choice: what the rule says
+ * @asked: the program asked by TCP_ULP: the rules decide when it connects or listens
+ * @explicit: the program made a socket of ours, see explicit.c
+ * @ruled: a rule took the socket
+ * @must: road that the program's socket must use, by number; 0: none
+ * @listens: the roads were notified that it listens
+ * @dead: the mark is off, or the socket has ended
+ * @gone: its connection has ended: calls that run must not go on with the next one
+ * @why: enum ops_counter: why TCP
+ * @sk_held: @sk has a reference of ours
+ * @charged: a connection is charged to @net
+ * @net: namespace
  *
- * @inet6: of AF_INET6; where inet6_create() expects it
- * @by_family: made as AF_INET_OFFLOAD, not by AF_INET's or AF_INET6's create
- * @all: in create.c's list of all ops_socks
- * @options: struct ops_option, what setsockopt() set, in this order; with the mutex
- * @options_num: their number
- * @handed: operations of the user's socket after the hand-off
+ * @active: it connected
+ * @name: of the connection, once it is established
+ * @entered: in pair.c's table, by @node
+ * @all: in view.c's table of all
  *
- * Initialized by ops_calls_sock_init(). What create.c does not know is zero.
+ * @pair: set once, NULL without a peer on this host
+ * @side: index of what it sends, in the pair
+ * @peer: TCP's sock of the other end, with a reference
+ *
+ * @lock: protects the road's state
+ * @road: road beside TCP; with a reference, NULL: none
+ * @road_state: see there
+ * @priv: the road's
+ * @open: asks the roads
+ * @receive: reads where the peer's bytes go on; the road's data_ready starts it
+ * @breaks: ends the connection, or closes the road
+ * @breaks_late: it found TCP's lock taken; protected by the lock's spinlock
+ * @road_error: why it broke
+ * @road_opened: the road has the connection, its close() must be called
+ * @road_abort: @breaks ends the TCP connection, too
+ * @road_flush: it was closed before open() had returned, and its bytes are still to be sent
+ *
+ * @senders: calls inside tcp_sendmsg_locked(); TCP's lock
+ * @tx_road: it sends by the road. TCP's lock sets it, the writer's mutex clears it.
+ * @stay: urgent data was sent: TCP from now on
+ * @retry: jiffies before which the change is not tried again
+ * @tx_mutex: one sender of the header
+ * @tx_header: bytes of the header that are still to be sent
+ * @tx_x: what the header says
+ *
+ * @rx_mutex: one reader at a time
+ * @rx_late: @receive found it taken
+ * @rx_missed: a call that does not wait found it taken
+ * @rx_shut: the program has shut it down
+ * @rx_cut: the road broke before the end of the peer's stream had come, which is no end
+ * @rx_road: it reads from the road
+ * @rx_x: where the peer's part by TCP ends, once @rx_header is complete (not for a pair)
+ * @rx_header: bytes that have come
+ * @rx_buffer: those bytes
+ * @rx_end: the peer has ended its stream on the road (not for a pair)
+ *
+ * @sent: bytes by the road
+ * @received: likewise
  */
 struct ops_sock {
-	struct inet_sock inet;
-	struct mutex mutex;
-	enum ops_state state;
-	enum ops_wants wants;
-	int family;
-	bool kern;
-	u32 num;
-	struct ops_leg legs[OFFLOAD_PROTOCOLS_MAX + 1];
-	spinlock_t queue_lock;
-	u8 *queue;
-	u32 queue_head;
-	u32 queue_num;
-	u32 queue_size;
-	int backlog;
-	struct list_head listener;
-	u32 asked;
-	enum ops_state before;
-	int attempt;
-	bool offloaded;
-	struct delayed_work budget;
-	struct delayed_work next;
-	struct work_struct ready;
-	unsigned long deadline;
-	struct sockaddr_storage peer;
-	int peer_len;
-	struct sockaddr_storage target;
-	struct ipv6_pinfo inet6;
-	bool by_family;
-	struct list_head all;
-	struct list_head options;
-	unsigned int options_num;
-	const struct proto_ops *handed;
+	refcount_t refs;
+	struct rcu_head rcu;
+	struct sock *sk;
+	struct proto *base;
+	const struct proto_ops *ops;
+	struct ops_choice choice;
+	bool asked;
+	bool explicit;
+	bool ruled;
+	u16 must;
+	bool listens;
+	bool dead;
+	bool gone;
+	u8 why;
+	bool sk_held;
+	bool charged;
+	struct net *net;
+
+	bool active;
+	bool entered;
+	struct ops_name name;
+	struct hlist_node node;
+	struct hlist_node all;
+
+	struct ops_pair *pair;
+	u8 side;
+	struct sock *peer;
+
+	spinlock_t lock;
+	struct ops_road *road;
+	enum ops_road_state road_state;
+	void *priv;
+	struct work_struct open;
+	struct delayed_work receive;
+	struct work_struct breaks;
+	bool breaks_late;
+	int road_error;
+	bool road_opened;
+	bool road_abort;
+	bool road_flush;
+
+	int senders;
+	bool tx_road;
+	bool stay;
+	unsigned long retry;
+	struct mutex tx_mutex;
+	u8 tx_header;
+	u32 tx_x;
+
+	struct mutex rx_mutex;
+	bool rx_late;
+	bool rx_missed;
+	bool rx_shut;
+	bool rx_cut;
+	bool rx_road;
+	u32 rx_x;
+	u8 rx_header;
+	__be32 rx_buffer[2];
+	bool rx_end;
+
+	u64 sent;
+	u64 received;
 };
 
-extern struct proto ops_prot;
-extern const struct proto_ops ops_socket_ops;
+#define OPS_HEADER_MAGIC	0x4b52444d	/* "KRDM" */
+#define OPS_HEADER		8
 
-static inline struct ops_sock *ops_sk(const struct sock *sk)
-{
-	return (struct ops_sock *)sk;
-}
+struct offload_conn {
+	struct ops_sock os;
+};
 
-/* TCP's leg, or NULL */
-static inline struct ops_leg *ops_native(struct ops_sock *osk)
+static inline struct offload_conn *ops_conn(struct ops_sock *os)
 {
-	return osk->num && osk->legs[0].sock && !osk->legs[0].proto->sw ? &osk->legs[0] : NULL;
+	return container_of(os, struct offload_conn, os);
 }
 
 /**
- * ops_enter() - begin a call
- * @sock: user's socket
+ * ops_pair_of() - the pair of a socket
+ * @os: context
  *
- * Return: the ops_sock with a reference on its sock (ops_leave()); NULL: the socket was handed off
- * in the meantime, and sock->ops are the new protocol's: call those. Context: any.
+ * Return: pair, or NULL: none yet. Context: any.
  */
-struct ops_sock *ops_enter(struct socket *sock);
-void ops_leave(struct ops_sock *osk);
+static inline struct ops_pair *ops_pair_of(const struct ops_sock *os)
+{
+	/* pairs with pair_set(): the peer and the side are there, too */
+	return smp_load_acquire(&os->pair);
+}
 
-int ops_create_init(void);
-void ops_create_exit(void);
+/* what it sends, what it receives; with a pair */
+static inline struct ops_dir *ops_tx(const struct ops_sock *os)
+{
+	return &os->pair->dir[os->side];
+}
+
+static inline struct ops_dir *ops_rx(const struct ops_sock *os)
+{
+	return &os->pair->dir[!os->side];
+}
+
+static inline bool ops_is_local(const struct ops_sock *os)
+{
+	return ops_pair_of(os);
+}
+
+/* Does the receiver want no more bytes? They go by TCP, whose answer the program expects. */
+static inline bool ops_dir_ends(const struct ops_dir *dir)
+{
+	return READ_ONCE(dir->closed) || READ_ONCE(dir->shut);
+}
+
+/* How often the sender of a direction has changed; what it wrote before that is seen, too. */
+static inline u32 ops_changes(const struct ops_dir *dir)
+{
+	/* pairs with ops_dir_change() */
+	return smp_load_acquire(&dir->changes);
+}
+
+/* The sender changes roads; one at a time. */
+static inline void ops_dir_change(struct ops_dir *dir)
+{
+	/* pairs with ops_changes(): x and the bytes of the ring come before */
+	smp_store_release(&dir->changes, dir->changes + 1);
+}
+
+/* How far the receiver has followed; what it reads from there on it reads from the other road. */
+static inline u32 ops_seen(const struct ops_dir *dir)
+{
+	/* pairs with ops_dir_follow() */
+	return smp_load_acquire(&dir->seen);
+}
+
+/* The receiver follows; one at a time. */
+static inline void ops_dir_follow(struct ops_dir *dir)
+{
+	/* pairs with ops_seen() */
+	smp_store_release(&dir->seen, dir->seen + 1);
+}
+
+/* what a socket has that nobody has taken (mark.c) */
+extern void (*ops_sk_data_ready)(struct sock *sk);
+extern void (*ops_sk_write_space)(struct sock *sk);
+extern void (*ops_sk_state_change)(struct sock *sk);
+
 /*
- * Legs of a wildcard socket for protocols that came after it, or whose leg was dropped, bound as
- * the others if there was a bind(). With the mutex.
+ * Wake those who wait at a socket. It may have ended: then nobody waits. Any context.
+ *
+ * Never by the socket's own callbacks: it may have lost its mark, and kTLS, for one, reads TCP's
+ * queue in its own, for which TCP's lock must be held. TCP's defaults need no lock.
  */
-void ops_legs_refill(struct ops_sock *osk);
-/* The user has closed the socket: no call is running. */
-void ops_sock_end(struct ops_sock *osk);
-/* Let go of a leg: its socket is released. With the mutex, or by the last user. */
-void ops_leg_drop(struct ops_leg *leg);
-/* All ops_socks let go of a protocol. Context: may sleep. */
-void ops_socks_let_go(struct ops_proto *proto);
-/* Does the current task make a leg? Redirection leaves such sockets alone. */
-bool ops_creating(void);
-/* create() of AF_INET_OFFLOAD */
-int ops_family_create(struct net *net, struct socket *sock, int protocol, int kern);
-/* Number of AF_INET_OFFLOAD */
+static inline void ops_wake_readers(struct sock *sk)
+{
+	rcu_read_lock();
+	ops_sk_data_ready(sk);
+	rcu_read_unlock();
+}
+
+static inline void ops_wake_writers(struct sock *sk)
+{
+	rcu_read_lock();
+	ops_sk_write_space(sk);
+	rcu_read_unlock();
+}
+
+static inline void ops_wake_all(struct sock *sk)
+{
+	rcu_read_lock();
+	ops_sk_state_change(sk);
+	rcu_read_unlock();
+}
+
+/* TCP's own, for a socket of this family */
+static inline struct proto *ops_tcp_prot(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 ? &tcpv6_prot : &tcp_prot;
+}
+
+/* TCP's functions have one copy for both families. */
+static inline int ops_tcp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags
+				  COMPAT_ADDR_LEN_PARAM)
+{
+	return tcp_prot.recvmsg(sk, msg, len, flags COMPAT_ADDR_LEN(addr_len));
+}
+
+/* Marks (mark.c) ************************************************************ */
+
+extern struct tcp_ulp_ops ops_ulp;		/* ulp.c */
+
+struct ops_sock *ops_sock_alloc(struct sock *sk, gfp_t gfp);
+void ops_sock_put(struct ops_sock *os);
+
+static inline void ops_sock_get(struct ops_sock *os)
+{
+	refcount_inc(&os->refs);
+}
+
+/* With RCU: the context of a socket, or NULL. */
+static inline struct ops_sock *ops_sock_of(const struct sock *sk)
+{
+	struct ops_sock *os = rcu_dereference(inet_csk(sk)->icsk_ulp_data);
+
+	/*
+	 * A call that found our functions may begin when the mark is off and another protocol has
+	 * its own context there. That one comes when ours has gone from icsk_ulp_ops.
+	 */
+	smp_rmb();
+	return READ_ONCE(inet_csk(sk)->icsk_ulp_ops) == &ops_ulp ? os : NULL;
+}
+
+/**
+ * ops_sock_enter() - begin a call on a socket
+ * @sk: socket
+ *
+ * Return: its context with a reference, or NULL: the mark is off.
+ */
+static inline struct ops_sock *ops_sock_enter(const struct sock *sk)
+{
+	struct ops_sock *os;
+
+	rcu_read_lock();
+	os = ops_sock_of(sk);
+	if (os && !refcount_inc_not_zero(&os->refs))
+		os = NULL;
+	rcu_read_unlock();
+	return os;
+}
+
+/* With TCP's lock: put the mark on, by a rule or because the program asked. */
+int ops_mark(struct sock *sk, const struct ops_choice *choice);
+/* The same for a socket that was made by explicit.c. */
+int ops_mark_explicit(struct sock *sk, u16 must);
+/* With TCP's lock: take it off, whatever runs. */
+void ops_unmark(struct sock *sk, struct ops_sock *os, enum ops_counter why);
+/* The same, if no byte has changed roads. Return: 0 or -EBUSY. */
+int ops_decline(struct sock *sk, struct ops_sock *os, enum ops_counter why);
+/* Can a mark be put on this socket? */
+bool ops_may_mark(const struct sock *sk);
+int ops_mark_init(void);
+void ops_mark_stop(void);
+void ops_mark_exit(void);
+extern bool ops_down;		/* parameter shutdown: no marks */
+
+/* The upper layer protocol (ulp.c) ****************************************** */
+
+static inline bool ops_is_marked(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ulp_ops == &ops_ulp;
+}
+
+/* TCP's operations of sockets of AF_INET, AF_INET6; NULL: no such family */
+const struct proto_ops *ops_socket_base(int family);
+/* our copy of a base, or NULL */
+struct proto *ops_prot_of(const struct proto *base);
+/*
+ * For a call that began as ours and finds no context: TCP's, or those of a protocol that has come
+ * to the socket since.
+ */
+static inline const struct proto *ops_plain_prot(const struct sock *sk)
+{
+	const struct proto *prot = READ_ONCE(sk->sk_prot);
+
+	return prot == ops_prot_of(ops_tcp_prot(sk)) ? ops_tcp_prot(sk) : prot;
+}
+
+/* With TCP's lock: our operations for the program's socket. */
+void ops_take_socket(struct ops_sock *os, struct sock *sk);
+void ops_give_socket(struct ops_sock *os, struct sock *sk);
+int ops_ulp_init(void);
+void ops_ulp_exit(void);
+
+/* Pairs (pair.c) ************************************************************ */
+
+/* A marked socket is established; softirq or TCP's lock. */
+void ops_pair_enter(struct ops_sock *os);
+/* Nobody finds it any more. */
+void ops_pair_withdraw(struct ops_sock *os);
+/* It ends: out of the table. The other end learns of it. */
+void ops_pair_leave(struct ops_sock *os);
+void ops_pair_put(struct ops_pair *pair);
+/* the ends of a connection, IPv4 addresses mapped */
+void ops_addresses(const struct sock *sk, struct in6_addr *local, struct in6_addr *remote);
+int ops_pair_init(void);
+void ops_pair_exit(void);
+
+/* Change of roads (change.c) ************************************************ */
+
+/* Does the program want time stamps, which only TCP has? */
+bool ops_wants_stamps(const struct sock *sk);
+int ops_sendmsg(struct sock *sk, struct msghdr *msg, size_t size);
+int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags COMPAT_ADDR_LEN_PARAM);
+bool ops_is_readable(struct sock *sk);
+bool ops_receives_beside(const struct ops_sock *os);
+/* Is the next byte one of the road's, whether there is one or not? TCP's mark is no mark then. */
+bool ops_at_road(const struct ops_sock *os);
+bool ops_end_waits(const struct ops_sock *os);
+bool ops_stream_memory_free(const struct sock *sk, int wake);
+/* bytes that a call to recvmsg() has at once; a hint where no lock is held */
+u32 ops_inq(const struct ops_sock *os);
+/* TCP_INQ: as those, or 1 where the end is to be read */
+u32 ops_inq_hint(const struct ops_sock *os);
+/* Receives what is there, without waiting. Return: bytes, 0: the end; -EAGAIN; -errno */
+int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len);
+/* Is the answer the end of the stream, where there are no bytes? */
+bool ops_recv_at_end(const struct ops_sock *os);
+/* SIOCINQ: as those, but no further than urgent data, as TCP's */
+u32 ops_inq_ioctl(const struct ops_sock *os);
+/* Has TCP's queue bytes that nobody has read? A close() is a reset then. */
+bool ops_tcp_unread(const struct ops_sock *os);
+/* bytes that the peer's kernel has not taken yet */
+u32 ops_unsent(const struct ops_sock *os);
+/* Reads the header of the peer's part by the road; with rx_mutex. True: rx_x is known. */
+bool ops_header_read(struct ops_sock *os);
+
+/* The same-host road (local.c) ********************************************** */
+
+extern const struct offload_road ops_local_road;
+/* Sends. Return: 0: all; 1: go on by TCP; else -errno. @sent: how many bytes. */
+int ops_local_send(struct ops_sock *os, struct msghdr *msg, size_t len, size_t *sent);
+int ops_local_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 offset);
+u32 ops_local_unsent(const struct ops_sock *os);
+/* With TCP's lock: is there room for the first byte? Allocates. */
+bool ops_local_prepare(struct ops_sock *os);
+/* As tcp_stream_memory_free(), TCP_NOTSENT_LOWAT included */
+bool ops_local_writable(const struct ops_sock *os, int wake);
+/* The sender's stream ends, behind all bytes. */
+void ops_local_fin(struct ops_sock *os);
+/* This end reads no more. Return: there were unread bytes: TCP must end with a reset. */
+bool ops_local_close(struct ops_sock *os);
+/* It has shut down both directions. */
+void ops_local_shut(struct ops_sock *os);
+/* Back to TCP, from the next byte on. */
+void ops_local_back(struct ops_sock *os);
+void ops_local_pair_free(struct ops_pair *pair);
+int ops_local_init(void);
+void ops_local_exit(void);
+
+/* Other roads (road.c) ****************************************************** */
+
+/* Ask the roads for a connection that has no pair. */
+void ops_road_begin(struct ops_sock *os);
+int ops_road_send(struct ops_sock *os, struct msghdr *msg, size_t len);
+/* It begins to listen, or does not any more. */
+void ops_road_listens(struct ops_sock *os, bool on);
+/* The end of this end. */
+void ops_road_close(struct ops_sock *os, bool abort);
+/* Its end of the stream, if the program has shut that down. */
+void ops_road_shutdown(struct ops_sock *os);
+/* Has any road but the same-host one registered? */
+bool ops_roads_any(void);
+/* Waits until the road that a socket must use is there. Return: 0 or why not. */
+int ops_road_wait(struct ops_sock *os, int flags);
+void ops_road_reset(struct ops_sock *os);
+void ops_road_free(struct ops_sock *os);
+int ops_road_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int flags);
+/* @flags has MSG_PEEK; @skip: bytes that are passed over */
+int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags, u32 skip);
+bool ops_road_reader_try(struct ops_sock *os);
+/* A reader has given up rx_mutex. */
+void ops_road_reader_left(struct ops_sock *os);
+/* TCP's lock is given back, and breaks_late is set. With the lock's spinlock. */
+void ops_road_lock_left(struct ops_sock *os);
+/* Does its sendmsg() notify of MSG_ZEROCOPY by itself? */
+bool ops_road_notifies(const struct ops_sock *os);
+u32 ops_road_readable(const struct ops_sock *os);
+/* Are there bytes of the program that it has not read? */
+bool ops_road_unread(const struct ops_sock *os);
+bool ops_road_writable(const struct ops_sock *os);
+u32 ops_road_unsent(const struct ops_sock *os);
+/* OFFLOAD_URGENT_* of a road to another host */
+/* OFFLOAD_URGENT_*; @ahead: the road's bytes in front of the urgent one, or U32_MAX */
+u32 ops_road_urgent(const struct ops_sock *os, u32 *ahead);
+/* Does this end know of a road that has urgent data of its own? */
+bool ops_road_urgent_there(const struct ops_sock *os);
+/* -ENOPROTOOPT: not one of the road's */
+int ops_road_setsockopt(struct ops_sock *os, int level, int name, sockptr_t value,
+			unsigned int len);
+int ops_road_getsockopt(struct ops_sock *os, int level, int name, char __user *value,
+			int __user *len);
+/* Is it open, for this end's bytes? */
+bool ops_road_is_up(const struct ops_sock *os);
+/* No road registers any more. Context: any. */
+void ops_roads_refuse(bool refuse);
+/* The same, and those that are there are asked to leave. */
+void ops_roads_down(bool down);
+void ops_road_prepare(struct ops_sock *os);
+const char *ops_road_name(const struct ops_sock *os);
+int ops_road_init(void);
+void ops_road_exit(void);
+
+/* Explicit sockets (explicit.c) ********************************************* */
+
+int ops_explicit_init(void);
+void ops_explicit_exit(void);
+/* Address families 19 and 27, where the parameter allows them. Return: 0 or -EAFNOSUPPORT. */
+int ops_explicit_address(struct sockaddr *address, int len);
+/* May a socket that asked use a road though no rule takes it? @choice: what the rules say */
+bool ops_explicit_allows(const struct ops_sock *os, const struct ops_choice *choice);
+/*
+ * With TCP's lock: may a socket that must use a road connect (@to) or listen? Return: 0 or -EACCES;
+ * 0 also for all others.
+ */
+int ops_explicit_check(const struct sock *sk, enum ops_direction direction,
+		       const struct sockaddr *to);
 extern int ops_family;
+extern int ops_alias;
 
-/* Calls ********************************************************************* */
+/* All marked sockets (view.c) *********************************************** */
 
-int ops_bind(struct socket *sock, struct sockaddr *address, int len);
-int ops_listen(struct socket *sock, int backlog);
-int ops_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg);
-int ops_connect(struct socket *sock, struct sockaddr *address, int len, int flags);
-__poll_t ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
-int ops_getname(struct socket *sock, struct sockaddr *address, int peer);
-int ops_shutdown(struct socket *sock, int how);
-int ops_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
-int ops_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
-int ops_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
-int ops_setsockopt(struct socket *sock, int level, int name, sockptr_t value, unsigned int len);
-int ops_getsockopt(struct socket *sock, int level, int name, char __user *value, int __user *len);
-/*
- * The address that a program means, as one of the legs' family: AF_INET_OFFLOAD takes IPv4
- * addresses in several shapes. Return: its length, or an errno.
- */
-int ops_address(const struct ops_sock *osk, const struct sockaddr *address, int len,
-		struct sockaddr_storage *to);
-/* What getsockopt() of SOL_SOCKET reads without asking us: as the leg has it. With the mutex. */
-void ops_options_mirror(struct ops_sock *osk);
-void ops_options_free(struct ops_sock *osk);
-/* Give @to what was set on the socket before it had this leg. */
-int ops_options_replay(struct ops_sock *osk, struct socket *to);
-/* The leg that speaks for all: TCP's, or the first that is there; NULL: none. With the mutex. */
-struct ops_leg *ops_leg_first(struct ops_sock *osk);
-/* Its sock, or that of @osk: where options of SOL_SOCKET are. With the mutex. */
-struct sock *ops_leg_sk(struct ops_sock *osk);
-/* The fields of a new ops_sock that the calls use. */
-void ops_calls_sock_init(struct ops_sock *osk);
-/* Begin to get events of a leg, and end it (ops_leg_drop() begins with this). With the mutex. */
-void ops_leg_watch(struct ops_leg *leg, wait_queue_func_t event);
-void ops_leg_unwatch(struct ops_leg *leg);
-/*
- * The end of a listener or of a connect: nothing of its legs' events is seen any more. With the
- * mutex; work items may still run once, with a reference of their own, and find nothing to do.
- */
-void ops_listen_end(struct ops_sock *osk);
-void ops_connect_end(struct ops_sock *osk);
-/* Between listen.c and accept.c, connect.c and the rest; see there */
-void ops_listen_forget(struct ops_leg *leg);
-struct ops_leg *ops_listen_oldest(struct ops_sock *osk);
-void ops_listen_ready_work(struct work_struct *work);
-void ops_listen_settle(struct ops_sock *osk);
-void ops_connect_kick(struct ops_sock *osk);
-void ops_connect_give_up(struct ops_sock *osk, struct socket *sock);
-int ops_connect_wait(struct ops_sock *osk, struct socket *sock, long *timeo);
-extern struct workqueue_struct *ops_wq;
-/* A protocol came or reaches more: listeners of the wildcard try again. Any context but hardirq. */
-void ops_listeners_retry(void);
-void ops_listeners_exit(void);
-/* Work queue of connect.c and listen.c; exit when there are no sockets any more */
-int ops_calls_init(void);
-void ops_calls_exit(void);
-
-/* Hand-off (handoff.c) ****************************************************** */
-
-/**
- * ops_handoff() - make @sock a socket of the protocol of @leg
- * @osk: ops_sock of @sock; with the mutex
- * @sock: user's socket
- * @leg: the winner; its socket is empty afterwards and gone, as are all other legs
- *
- * Waiters, epoll entries and fasync stay, because they are at sock->wq. sock->state becomes that of
- * the leg's socket, SOCK_FASYNC of the old sock goes to the new one. connect.c hands off to TCP
- * before TCP connects. Nobody waits on sock->wq with the mutex. Context: may sleep.
- */
-void ops_handoff(struct ops_sock *osk, struct socket *sock, struct ops_leg *leg);
-
-/**
- * ops_handoff_new() - the same for a socket of accept() that is not published yet
- * @proto: protocol of its sock
- * @newsock: has the sock of the connection and the operations of its protocol
- */
-void ops_handoff_new(struct ops_proto *proto, struct socket *newsock, int family);
-/* The operations that sockets of @proto get, from those of its legs. */
-void ops_handoff_prepare(struct ops_proto *proto, int family, const struct proto_ops *base);
-/* Late callers: does sock->ops what the hand-off has not done yet. */
-void ops_handoff_finish(struct socket *sock);
-int ops_handoff_release(struct socket *sock);
-void ops_handoff_exit(void);
-
-/* Policy (policy.c, peers.c, stats.c, netlink.c) **************************** */
-
-/* why TCP was taken, or not; counted for each namespace */
-enum ops_reason {
-	OPS_REASON_OFFLOADED,		/* an offload protocol made the connection */
-	OPS_REASON_ACCEPTED,		/* ... accepted it */
-	OPS_REASON_NATIVE_ACCEPTED,	/* TCP accepted it */
-	OPS_REASON_NO_PROTOCOL,		/* none is registered */
-	OPS_REASON_RULE,		/* a rule says TCP */
-	OPS_REASON_NO_ROUTE,		/* the host has none */
-	OPS_REASON_NOT_OFFERED,		/* offers() said no */
-	OPS_REASON_PEER,		/* the negative cache knows the peer */
-	OPS_REASON_REFUSED,		/* the peer refused the offload connection */
-	OPS_REASON_TIMEOUT,		/* the budget was over */
-	OPS_REASON_ERROR,		/* another error of the offload protocol */
-	OPS_REASON_BIND,		/* the port is in use in the protocol */
-	OPS_REASON_LISTEN,		/* listen failed in the protocol */
-	OPS_REASON_CREATE,		/* its socket could not be made */
-	OPS_REASON_FAST_OPEN,		/* data in the SYN was asked for */
-	OPS_REASONS,
-};
-
-extern const char *const ops_reason_names[OPS_REASONS];
-
-void ops_count(struct net *net, enum ops_reason reason);
-
-/**
- * ops_policy() - which protocols may a connection or a listener use?
- * @sk: for the namespace, the uid, the cgroup
- * @address: peer of a connect, or local address of a listener
- * @listen: for a listener
- * @proto: one of them
- *
- * Return: true: the rules allow it. Context: process; RCU inside.
- */
-bool ops_policy(const struct sock *sk, const struct sockaddr_storage *address, bool listen,
-		const struct ops_proto *proto);
-
-/* The negative cache: peers that an offload protocol does not reach, for a while. */
-bool ops_peer_is_bad(struct net *net, const struct ops_proto *proto,
-		     const struct sockaddr_storage *peer);
-void ops_peer_bad(struct net *net, const struct ops_proto *proto,
-		  const struct sockaddr_storage *peer);
-void ops_peers_forget(struct net *net, const struct ops_proto *proto,
-		      const struct sockaddr_storage *peer);
-
-/* May socket() of AF_INET be redirected for this task? Rules of uid and cgroup; for redirect.c. */
-bool ops_policy_redirects(void);
-
-int ops_policy_init(void);	/* with peers, counters, netlink */
-void ops_policy_exit(void);
-
-/* Parameters (/sys/module/krdma_ops/parameters), see README.md */
-extern unsigned int ops_connect_budget_ms;
-extern unsigned int ops_bad_peer_s;
-
-int ops_redirect_init(void);	/* kretprobe on update_socket_protocol, parameter "redirect" */
-void ops_redirect_exit(void);
+void ops_view_add(struct ops_sock *os);
+void ops_view_del(struct ops_sock *os);
+void ops_socks_shutdown(void);
+void ops_view_init(void);
 
 #endif

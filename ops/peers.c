@@ -1,34 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The negative cache: peers that an offload protocol did not reach.
+ * The negative cache: peers that a road did not reach.
  *
- * connect.c puts a peer here when a protocol failed there, and does not ask the protocol about
- * this peer again for bad_peer_s seconds. The port is part of the key: a protocol may be refused
- * at one port and have a listener at another. The cache is bounded; a new entry drives out the
- * oldest. An entry whose time is over stays until then and is not looked at.
+ * The opening of roads puts a peer here when a road failed there, and does not try the road with
+ * this peer again for the time of the limit "bad-peer-s"; nobody waits for a road, so that all the
+ * cache saves is work. The port is part of the key: the peer's rules may take one port and not
+ * another. A caller that means the whole host gives port 0 to all three functions. The cache is
+ * bounded; a new entry drives out the oldest. An entry whose time is over stays until then and is
+ * not looked at.
  */
 #include <linux/jhash.h>
 #include <linux/jiffies.h>
-#include <linux/moduleparam.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 
-#include "policy.h"
-
-unsigned int ops_bad_peer_s = 60;
-module_param_named(bad_peer_s, ops_bad_peer_s, uint, 0644);
-MODULE_PARM_DESC(bad_peer_s,
-		 "seconds for which a peer that an offload protocol did not reach goes by TCP; 0: none");
-
-static unsigned int ops_max_peers = 1024;
-module_param_named(max_peers, ops_max_peers, uint, 0644);
-MODULE_PARM_DESC(max_peers, "unreachable peers that each network namespace remembers");
+#include "pernet.h"
 
 /* zero where nothing is said, because it is hashed and compared as bytes */
 struct ops_peer_key {
-	const struct ops_proto *proto;
+	char road[OFFLOAD_NAME_MAX];
 	struct in6_addr address;
 	u32 scope;
 	__be16 port;
@@ -51,14 +43,15 @@ static const struct rhashtable_params peers_params = {
 };
 
 /* Return: false: no address of IPv4 or IPv6 */
-static bool peers_key(struct ops_peer_key *key, const struct ops_proto *proto,
+static bool peers_key(struct ops_peer_key *key, const char *road,
 		      const struct sockaddr_storage *peer)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
 	const struct sockaddr_in *in = (const struct sockaddr_in *)peer;
 
 	memset(key, 0, sizeof(*key));
-	key->proto = proto;
+	if (road)
+		strscpy(key->road, road, sizeof(key->road));
 	switch (peer->ss_family) {
 	case AF_INET:
 		ipv6_addr_set_v4mapped(in->sin_addr.s_addr, &key->address);
@@ -85,14 +78,14 @@ static void peers_drop(struct ops_net *ops, struct ops_peer *peer)
 }
 
 /**
- * ops_peer_is_bad() - did the protocol fail at this peer a short time ago?
+ * ops_peer_is_bad() - did the road fail at this peer a short time ago?
  * @net: network namespace
- * @proto: protocol
- * @peer: address and port
+ * @road: name
+ * @peer: address and port; port 0: the host
  *
  * Context: any but hard interrupt.
  */
-bool ops_peer_is_bad(struct net *net, const struct ops_proto *proto,
+bool ops_peer_is_bad(struct net *net, const char *road,
 		     const struct sockaddr_storage *peer)
 {
 	struct ops_net *ops = ops_net(net);
@@ -100,7 +93,7 @@ bool ops_peer_is_bad(struct net *net, const struct ops_proto *proto,
 	struct ops_peer_key key;
 	bool bad;
 
-	if (!READ_ONCE(ops->peers_num) || !peers_key(&key, proto, peer))
+	if (!READ_ONCE(ops->peers_num) || !peers_key(&key, road, peer))
 		return false;
 	rcu_read_lock();
 	found = rhashtable_lookup(&ops->peers, &key, peers_params);
@@ -112,6 +105,7 @@ bool ops_peer_is_bad(struct net *net, const struct ops_proto *proto,
 /* with the lock; a peer that is known already begins anew */
 static void peers_add(struct ops_net *ops, struct ops_peer *fresh)
 {
+	u64 max = ops_net_limit(ops, KRDMA_OFFLOAD_LIMIT_PEERS);
 	struct ops_peer *known = rhashtable_lookup_fast(&ops->peers, &fresh->key, peers_params);
 
 	if (known) {
@@ -120,9 +114,9 @@ static void peers_add(struct ops_net *ops, struct ops_peer *fresh)
 		kfree(fresh);
 		return;
 	}
-	while (ops->peers_num && ops->peers_num >= READ_ONCE(ops_max_peers))
+	while (ops->peers_num && ops->peers_num >= max)
 		peers_drop(ops, list_first_entry(&ops->peers_list, struct ops_peer, node));
-	if (!READ_ONCE(ops_max_peers) ||
+	if (!max ||
 	    rhashtable_insert_fast(&ops->peers, &fresh->hash, peers_params)) {
 		kfree(fresh);
 		return;
@@ -132,18 +126,18 @@ static void peers_add(struct ops_net *ops, struct ops_peer *fresh)
 }
 
 /**
- * ops_peer_bad() - remember that the protocol failed at this peer
+ * ops_peer_bad() - remember that the road failed at this peer
  * @net: network namespace
- * @proto: protocol; ops_peers_forget() is called before it leaves
- * @peer: address and port
+ * @road: name
+ * @peer: address and port; port 0: the host
  *
  * Without memory nothing is remembered. Context: any but hard interrupt.
  */
-void ops_peer_bad(struct net *net, const struct ops_proto *proto,
+void ops_peer_bad(struct net *net, const char *road,
 		  const struct sockaddr_storage *peer)
 {
-	unsigned int seconds = min(READ_ONCE(ops_bad_peer_s), 86400U);
 	struct ops_net *ops = ops_net(net);
+	unsigned int seconds = min(ops_net_limit(ops, KRDMA_OFFLOAD_LIMIT_BAD_PEER_S), 86400ULL);
 	struct ops_peer *fresh;
 
 	if (!seconds)
@@ -151,7 +145,7 @@ void ops_peer_bad(struct net *net, const struct ops_proto *proto,
 	fresh = kzalloc(sizeof(*fresh), GFP_ATOMIC | __GFP_NOWARN);
 	if (!fresh)
 		return;
-	if (!peers_key(&fresh->key, proto, peer)) {
+	if (!peers_key(&fresh->key, road, peer)) {
 		kfree(fresh);
 		return;
 	}
@@ -161,7 +155,7 @@ void ops_peer_bad(struct net *net, const struct ops_proto *proto,
 	spin_unlock_bh(&ops->peers_lock);
 }
 
-static void peers_forget(struct ops_net *ops, const struct ops_proto *proto,
+static void peers_forget(struct ops_net *ops, const char *road,
 			 const struct ops_peer_key *key)
 {
 	struct ops_peer *peer, *next;
@@ -170,7 +164,7 @@ static void peers_forget(struct ops_net *ops, const struct ops_proto *proto,
 		return;
 	spin_lock_bh(&ops->peers_lock);
 	list_for_each_entry_safe(peer, next, &ops->peers_list, node) {
-		if (proto && peer->key.proto != proto)
+		if (road && strcmp(peer->key.road, road))
 			continue;
 		if (key && !ipv6_addr_equal(&peer->key.address, &key->address))
 			continue;
@@ -182,27 +176,27 @@ static void peers_forget(struct ops_net *ops, const struct ops_proto *proto,
 }
 
 /**
- * ops_peers_forget() - the protocol may try these peers again
+ * ops_peers_forget() - the road may try these peers again
  * @net: network namespace; NULL: all of them
- * @proto: protocol; NULL: all of them
+ * @road: name; NULL: all of them
  * @address: of a peer, with port 0: at all ports; NULL: all peers
  *
  * Context: any but hard interrupt.
  */
-void ops_peers_forget(struct net *net, const struct ops_proto *proto,
+void ops_peers_forget(struct net *net, const char *road,
 		      const struct sockaddr_storage *address)
 {
 	struct ops_peer_key key;
 
-	if (address && !peers_key(&key, proto, address))
+	if (address && !peers_key(&key, road, address))
 		return;
 	if (net) {
-		peers_forget(ops_net(net), proto, address ? &key : NULL);
+		peers_forget(ops_net(net), road, address ? &key : NULL);
 		return;
 	}
 	rcu_read_lock();
 	for_each_net_rcu(net)
-		peers_forget(ops_net(net), proto, address ? &key : NULL);
+		peers_forget(ops_net(net), road, address ? &key : NULL);
 	rcu_read_unlock();
 }
 

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * krdma_sdp: the module, its families and protocol numbers, parameters and counters.
+ * krdma_sdp: the module, its parameters and counters. It is a road of krdma_ops, see road/, and
+ * makes no socket for programs itself.
  *
- * Programs get a socket of SDP by AF_INET_SDP, by AF_INET or AF_INET6 with IPPROTO_SDP, or from the
- * switch (krdma_ops). If the switch has the number of AF_INET_SDP as its alias, that family is the
- * switch's, of which SDP is a protocol.
- *
- * The module has no alias for these numbers: socket() needs no right, and would load the module,
- * its listener and krdma for any user.
- *
- * Sockets of programs pin the module. Sockets that no program has any more, and legs of the switch,
- * do not: unloading ends their connections and waits for them.
+ * Connections that use the road pin the module. Hidden sockets that TCP has closed do not:
+ * unloading ends their connections and waits for them.
  */
+#include <linux/debugfs.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
-#include <net/inet_common.h>
-#include <net/protocol.h>
-#include <net/transp_v6.h>
+#include <linux/seq_file.h>
 
-#include "sdp.h"
+#include "road/road.h"
 
 /* Parameters ******************************************************************************* */
 
@@ -27,7 +20,6 @@ unsigned int sdp_buffer_size = 32768;
 unsigned int sdp_rcvbuf = 262144;
 unsigned int sdp_sndbuf = 262144;
 unsigned int sdp_send_queue = 64;
-unsigned int sdp_backlog_mb = 128;
 unsigned int sdp_zcopy_thresh = 65536;
 unsigned int sdp_zcopy_thresh_soft = 131072;
 unsigned int sdp_zcopy_thresh_adopted;
@@ -36,9 +28,9 @@ unsigned int sdp_zcopy_write;
 unsigned int sdp_connect_timeout_s = 60;
 unsigned int sdp_close_timeout_s = 60;
 
-static int sdp_family = AF_INET_SDP;
-module_param_named(family, sdp_family, int, 0444);
-MODULE_PARM_DESC(family, "Number of AF_INET_SDP; 0: no family of its own (default 27)");
+module_param_named(port, sdp_ot_port, ushort, 0444);
+MODULE_PARM_DESC(port,
+		 "Port of the transport at which devices listen, below 1024 (default 1017)");
 
 struct sdp_limits {
 	unsigned int least;
@@ -79,11 +71,11 @@ static const struct kernel_param_ops sdp_param_ops = {
 	MODULE_PARM_DESC(name_, text_)
 
 SDP_PARAM(buffer_size, 1024, 65536, "Largest message, bytes (default 32768)");
-SDP_PARAM(rcvbuf, 4096, 16 << 20, "SO_RCVBUF of a new socket, bytes (default 262144)");
-SDP_PARAM(sndbuf, 4096, 16 << 20, "SO_SNDBUF of a new socket, bytes (default 262144)");
+SDP_PARAM(rcvbuf, 4096, 16 << 20,
+	  "Receive buffer of a connection without SO_RCVBUF, bytes (default 262144)");
+SDP_PARAM(sndbuf, 4096, 16 << 20,
+	  "Send buffer of a connection without SO_SNDBUF, bytes (default 262144)");
 SDP_PARAM(send_queue, 16, 1024, "Work requests of a connection at a time (default 64)");
-SDP_PARAM(backlog_mb, 1, 65536,
-	  "Buffers of a listener's connections that wait for accept(), MB (default 128)");
 SDP_PARAM(zcopy_thresh, 0, 1 << 30,
 	  "Bytes of a blocking send that goes without copies, 0: none (default 65536)");
 SDP_PARAM(zcopy_thresh_soft, 0, 1 << 30, "... on krdma_soft (default 131072)");
@@ -93,7 +85,7 @@ SDP_PARAM(zcopy_patience_ms, 1, 60000,
 	  "Time without a byte that the peer reads, ms; the rest is copied (default 200)");
 SDP_PARAM(zcopy_write, 0, 1,
 	  "Receives that wait let the peer write into their memory: 0 or 1 (default 0)");
-SDP_PARAM(connect_timeout_s, 1, 600, "Time for connect(), seconds (default 60)");
+SDP_PARAM(connect_timeout_s, 1, 600, "Time for opening a road, seconds (default 60)");
 SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (default 60)");
 
 /* Counters ********************************************************************************* */
@@ -101,12 +93,12 @@ SDP_PARAM(close_timeout_s, 1, 600, "Time from close() to an abort, seconds (defa
 static DEFINE_PER_CPU(u64[SDP_COUNTERS], sdp_counters);
 
 static const char *const sdp_counter_names[SDP_COUNT_FAULT] = {
-	[SDP_COUNT_CONNECTS] = "connects",
-	[SDP_COUNT_CONNECTED] = "connected",
+	[SDP_COUNT_OPENS] = "opens",
+	[SDP_COUNT_OPENED] = "opened",
 	[SDP_COUNT_ACCEPTED] = "accepted",
 	[SDP_COUNT_REFUSED] = "refused",
-	[SDP_COUNT_NO_LISTENER] = "no-listener",
-	[SDP_COUNT_BACKLOG] = "backlog-full",
+	[SDP_COUNT_UNKNOWN] = "unknown",
+	[SDP_COUNT_LATER] = "later",
 	[SDP_COUNT_BAD_HELLO] = "bad-hello",
 	[SDP_COUNT_NO_MEMORY] = "no-memory",
 	[SDP_COUNT_FAULTS] = "faults",
@@ -131,7 +123,7 @@ void sdp_count_more(enum sdp_counter which, u32 n)
 	this_cpu_add(sdp_counters[which], n);
 }
 
-u64 sdp_counted(enum sdp_counter which)
+static u64 sdp_counted(enum sdp_counter which)
 {
 	u64 sum = 0;
 	int cpu;
@@ -141,180 +133,78 @@ u64 sdp_counted(enum sdp_counter which)
 	return sum;
 }
 
-const char *sdp_counter_name(enum sdp_counter which)
+static int sdp_counters_show(struct seq_file *seq, void *v)
 {
-	return sdp_counter_names[which];
-}
+	u32 listening, pending;
+	int i;
 
-/* Families ********************************************************************************* */
+	for (i = 0; i < SDP_COUNT_FAULT; i++)
+		seq_printf(seq, "%s %llu\n", sdp_counter_names[i], sdp_counted(i));
+	for (; i < SDP_COUNTERS; i++)
+		seq_printf(seq, "fault-%s %llu\n", sdp_wire_fault_name(i - SDP_COUNT_FAULT + 1),
+			   sdp_counted(i));
+	/* hidden sockets that there are now */
+	seq_printf(seq, "sockets %u\n", sdp_sock_count());
+	/* devices */
+	sdp_ot_listeners(&listening, &pending);
+	seq_printf(seq, "listeners %u\nlisteners-pending %u\n", listening, pending);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(sdp_counters);
+
+/* Begin and end **************************************************************************** */
 
 struct workqueue_struct *sdp_queue;
 
-static int sdp_family_create(struct net *net, struct socket *sock, int protocol, int kern)
-{
-	if (sock->type != SOCK_STREAM)
-		return -ESOCKTNOSUPPORT;
-	if (protocol != 0 && protocol != IPPROTO_TCP && protocol != IPPROTO_SDP)
-		return -EPROTONOSUPPORT;
-	if (!sdp_sock_new(net, PF_INET, sock, kern))
-		return -ENOMEM;
-	sock->ops = &sdp_ops;
-	sock->state = SS_UNCONNECTED;
-	return 0;
-}
-
-static struct net_proto_family sdp_family_ops = {
-	.create = sdp_family_create,
-	.owner = THIS_MODULE,
-};
-
-static struct inet_protosw sdp_protosw4 = {
-	.type = SOCK_STREAM,
-	.protocol = IPPROTO_SDP,
-	.prot = &sdp_prot,
-	.ops = &sdp_ops,
-};
-
-#if IS_ENABLED(CONFIG_IPV6)
-static struct inet_protosw sdp_protosw6 = {
-	.type = SOCK_STREAM,
-	.protocol = IPPROTO_SDP,
-	.prot = &sdp_prot,
-	.ops = &sdp_ops6,
-};
-#endif
-
-/* a leg of the switch */
-static int sdp_leg_create(struct net *net, struct socket *sock, int family, bool kern)
-{
-	struct sdp_sock *ssk = sdp_sock_new(net, family, sock, kern);
-
-	if (!ssk)
-		return -ENOMEM;
-	ssk->of_ops = true;
-	sock->ops = family == AF_INET6 ? &sdp_ops6 : &sdp_ops;
-	sock->state = SS_UNCONNECTED;
-	return 0;
-}
-
-static int sdp_leg_offers(const struct offload_route *route)
-{
-	struct sockaddr_storage local = *route->source, hop;
-	struct sdp_ot_device *device;
-
-	device = sdp_ot_route(route->net, route->destination, &local, sdp_sock_route_if(route),
-			      &hop);
-	if (IS_ERR(device))
-		return PTR_ERR(device);
-	device->ot->ops->device_put(device);
-	return 0;
-}
-
-static const struct offload_protosw sdp_leg_protosw = {
-	.owner = THIS_MODULE,
-	.name = "sdp",
-	.protocol = IPPROTO_SDP,
-	.caps = OFFLOAD_RDMA | OFFLOAD_KERNEL_CLIENTS | OFFLOAD_FIRST_HOP,
-	.priority = 100,
-	.ops = &sdp_ops,
-	.ops6 = &sdp_ops6,
-	.create = sdp_leg_create,
-	.offers = sdp_leg_offers,
-	.connect_via = sdp_sock_connect_via,
-};
-
-static int sdp_families_register(void)
-{
-	int rc;
-
-#if IS_ENABLED(CONFIG_IPV6)
-	rc = inet6_register_protosw(&sdp_protosw6);
-	if (rc)
-		return rc;
-#endif
-	inet_register_protosw(&sdp_protosw4);
-	sdp_family_ops.family = sdp_family;
-	rc = sdp_family ? sock_register(&sdp_family_ops) : 0;
-	if (rc == -EEXIST) {
-		pr_info("krdma_sdp: another module has address family %d: SDP's sockets have AF_INET or AF_INET6 and protocol %d\n",
-			sdp_family, IPPROTO_SDP);
-		sdp_family = 0;
-		rc = 0;
-	}
-	return rc;
-}
-
-static void sdp_families_unregister(void)
-{
-	if (sdp_family)
-		sock_unregister(sdp_family);
-	inet_unregister_protosw(&sdp_protosw4);
-#if IS_ENABLED(CONFIG_IPV6)
-	inet6_unregister_protosw(&sdp_protosw6);
-#endif
-}
-
-/* Begin and end **************************************************************************** */
+static struct dentry *sdp_debugfs;
 
 static int __init sdp_init(void)
 {
 	int rc;
 
-	if (sdp_family < 0 || sdp_family >= NPROTO)
-		return -EINVAL;
-	sdp_diag_setup();
 	/* what one socket waits for does not keep others from their ends */
 	sdp_queue = alloc_workqueue("krdma_sdp", WQ_UNBOUND, 0);
 	if (!sdp_queue)
 		return -ENOMEM;
-	rc = proto_register(&sdp_prot, 1);
-	if (rc)
-		goto no_proto;
-	rc = sdp_diag_init();
-	if (rc)
-		goto no_diag;
-	rc = sdp_ot_init(&sdp_listen_user);
+	rc = sdp_ot_init(&sdp_rendezvous_user);
 	if (rc)
 		goto no_ot;
 	rc = sdp_ot_kdapl_init();
 	if (rc)
 		goto no_kdapl;
-	rc = sdp_families_register();
+	rc = sdp_rendezvous_init();
 	if (rc)
-		goto no_families;
-	rc = offload_register_protosw(&sdp_leg_protosw);
+		goto no_rendezvous;
+	rc = offload_register_road(&sdp_road);
 	if (rc)
-		goto no_leg;
+		goto no_road;
+	sdp_debugfs = debugfs_create_dir("krdma_sdp", NULL);
+	debugfs_create_file("counters", 0444, sdp_debugfs, NULL, &sdp_counters_fops);
 	return 0;
 
-no_leg:
-	sdp_families_unregister();
-no_families:
+no_road:
+	sdp_rendezvous_exit();
+no_rendezvous:
 	sdp_ot_kdapl_exit();
 	sdp_sock_wait_all();
+	sdp_ot_kdapl_free();
 no_kdapl:
 	sdp_ot_exit();
-	sdp_ot_kdapl_free();
 no_ot:
-	sdp_diag_exit();
-no_diag:
-	proto_unregister(&sdp_prot);
-no_proto:
 	destroy_workqueue(sdp_queue);
 	return rc;
 }
 
 static void __exit sdp_exit(void)
 {
-	offload_unregister_protosw(&sdp_leg_protosw);
-	sdp_families_unregister();
+	debugfs_remove(sdp_debugfs);
+	offload_unregister_road(&sdp_road);
+	sdp_rendezvous_exit();
 	/* ends all connections; then their sockets go */
 	sdp_ot_kdapl_exit();
 	sdp_sock_wait_all();
 	sdp_ot_exit();
 	sdp_ot_kdapl_free();
-	sdp_diag_exit();
-	proto_unregister(&sdp_prot);
 	destroy_workqueue(sdp_queue);
 }
 

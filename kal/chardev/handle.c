@@ -260,7 +260,7 @@ bool kal_file_context(struct kal_file *file, u32 *id, struct kal_context_view *v
 	if (h) {
 		const struct kal_h_context *ctx = container_of(h, struct kal_h_context, h);
 
-		strscpy(view->rnic, h->dev->rnic->name);
+		strscpy(view->rnic, h->dev->rnic->name, sizeof(view->rnic));
 		view->index = h->dev->index;
 		memcpy(view->objects, ctx->objects, sizeof(view->objects));
 	}

@@ -10,6 +10,7 @@
 #include <linux/uaccess.h>
 
 #include <krdma/netstack.h>
+#include <krdma/compat.h>
 
 #include "chardev.h"
 

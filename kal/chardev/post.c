@@ -20,6 +20,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <krdma/compat.h>
 
 #include "verbs.h"
 

@@ -15,6 +15,7 @@
 #include "chardev.h"
 
 #include <krdma/netstack.h>
+#include <krdma/compat.h>
 
 static DEFINE_XARRAY_ALLOC1(kal_devs);
 static u32 chardev_next_dev;

@@ -3,6 +3,7 @@
 #include <linux/cleanup.h>
 #include <linux/memcontrol.h>
 #include <net/net_namespace.h>
+#include <krdma/compat.h>
 
 #include "../core/core.h"
 #include "endpoint.h"

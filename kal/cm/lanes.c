@@ -18,6 +18,7 @@
 #include <linux/random.h>
 
 #include <krdma/noio.h>
+#include <krdma/compat.h>
 
 #include "../core/core.h"
 #include "endpoint.h"
@@ -144,7 +145,7 @@ void kal_ep_notify(void *ep)
 /* kal_ep.timer */
 void kal_ep_timer(struct timer_list *t)
 {
-	struct kal_ep *ep = from_timer(ep, t, timer);
+	struct kal_ep *ep = timer_container_of(ep, t, timer);
 
 	ep_signal(ep, SIGNAL_TIMEOUT);
 }

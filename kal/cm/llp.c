@@ -22,6 +22,7 @@
 #include <krdma/kal.h>
 #include <krdma/netstack.h>
 #include <krdma/noio.h>
+#include <krdma/compat_net.h>
 
 /* Creation ***************************************************************** */
 
@@ -307,7 +308,7 @@ int kal_llp_bind(struct kal_llp *llp, const struct sockaddr_storage *local,
 	if (ntohs(*port) < low || ntohs(*port) > high)
 		return err;
 	*port = 0;
-	return kernel_bind(llp->ri.sock, (struct sockaddr *)&addr, kal_sockaddr_len(&addr));
+	return kernel_bind(llp->ri.sock, (struct sockaddr_unsized *)&addr, kal_sockaddr_len(&addr));
 }
 
 /**
@@ -325,8 +326,8 @@ int kal_llp_connect(struct kal_llp *llp, const struct sockaddr_storage *remote)
 	struct sockaddr_storage addr = *remote;
 	int err;
 
-	err = kernel_connect(llp->ri.sock, (struct sockaddr *)&addr, kal_sockaddr_len(&addr),
-			     O_NONBLOCK);
+	err = kernel_connect(llp->ri.sock, (struct sockaddr_unsized *)&addr,
+			     kal_sockaddr_len(&addr), O_NONBLOCK);
 	return err == -EINPROGRESS ? 0 : err;
 }
 
@@ -345,7 +346,7 @@ int kal_llp_renew(struct kal_llp *llp)
 	int err;
 
 	kal_llp_unhook(llp);
-	err = kernel_connect(llp->ri.sock, &none, sizeof(none), 0);
+	err = kernel_connect(llp->ri.sock, (struct sockaddr_unsized *)&none, sizeof(none), 0);
 	/* discard the error with which the old connection ended */
 	sock_error(llp->ri.sock->sk);
 	return err;
@@ -574,7 +575,7 @@ static void llp_release(struct socket *sock)
 		sock_release(sock);
 		return;
 	}
-	kernel_connect(sock, &none, sizeof(none), 0);
+	kernel_connect(sock, (struct sockaddr_unsized *)&none, sizeof(none), 0);
 	fput(sock->file);
 }
 

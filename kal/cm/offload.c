@@ -23,12 +23,6 @@ static const struct ri_ops *offload_ops(const struct kal_ep *ep)
 	return ep->rnic->ops;
 }
 
-/*
- * Providers that connect by themselves call rdma_cm with the endpoint's lock. rdma_cm calls into
- * other RNICs with its own lock, and takes the locks of their endpoints, never of these.
- */
-static struct lock_class_key offload_ep_lock_class;
-
 /* Allocate the connection of a new endpoint. Return: 0 or -ENOMEM. */
 int kal_offload_alloc(struct kal_ep *ep, gfp_t gfp)
 {
@@ -39,7 +33,6 @@ int kal_offload_alloc(struct kal_ep *ep, gfp_t gfp)
 	conn->rnic = ep->rnic;
 	conn->ep = ep;
 	spin_lock_init(&conn->lock);
-	lockdep_set_class(&ep->lock, &offload_ep_lock_class);
 	ep->conn = conn;
 	return 0;
 }

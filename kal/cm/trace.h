@@ -26,11 +26,11 @@ TRACE_EVENT(ep_step,
 		__field(int, err)
 	),
 	TP_fast_assign(
-		__assign_str(name);
+		compat_assign_str(name, ep->rnic->name);
 		__entry->ep = ep;
 		__entry->qp = ep->qp ? ep->qp->obj.id : 0;
-		__assign_str(state);
-		__assign_str(input);
+		compat_assign_str(state, state);
+		compat_assign_str(input, input);
 		__entry->err = err;
 	),
 	TP_printk("rnic=%s ep=%p qp=%u state=%s input=%s err=%d", __get_str(name),
@@ -64,7 +64,7 @@ TRACE_EVENT(ep_event,
 		__field(u16, ord)
 	),
 	TP_fast_assign(
-		__assign_str(name);
+		compat_assign_str(name, ep->rnic->name);
 		__entry->ep = ep;
 		__entry->child = event->child;
 		__entry->type = event->type;
@@ -128,3 +128,4 @@ TRACE_EVENT(mpa_frame,
 #define TRACE_INCLUDE_PATH kal/cm
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
+#include <krdma/compat.h>

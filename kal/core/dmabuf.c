@@ -23,6 +23,8 @@
 #include <linux/overflow.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
+#include <krdma/compat.h>
+#include <krdma/compat_verbs.h>
 
 #include "internal.h"
 
@@ -117,4 +119,4 @@ void kal_dmabuf_unpin(struct ri_vm_region *region)
 	kfree(region);
 }
 
-MODULE_IMPORT_NS(DMA_BUF);
+MODULE_IMPORT_NS("DMA_BUF");

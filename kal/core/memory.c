@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <krdma/compat.h>
 
 #include "cgroup.h"
 #include "internal.h"

@@ -43,8 +43,8 @@ DECLARE_EVENT_CLASS(kal_rnic_class,
 		__string(netdev, rnic->attr.netdev ? rnic->attr.netdev->name : "none")
 	),
 	TP_fast_assign(
-		__assign_str(name);
-		__assign_str(netdev);
+		compat_assign_str(name, rnic->name);
+		compat_assign_str(netdev, rnic->attr.netdev ? rnic->attr.netdev->name : "none");
 	),
 	TP_printk("rnic=%s netdev=%s", __get_str(name), __get_str(netdev))
 );
@@ -65,7 +65,7 @@ DECLARE_EVENT_CLASS(kal_obj_class,
 		__field(u32, id)
 	),
 	TP_fast_assign(
-		__assign_str(name);
+		compat_assign_str(name, obj->rnic->name);
 		__entry->type = obj->type;
 		__entry->id = obj->id;
 	),
@@ -88,7 +88,7 @@ TRACE_EVENT(completion_event,
 		__field(u32, ceh)
 	),
 	TP_fast_assign(
-		__assign_str(name);
+		compat_assign_str(name, cq->obj.rnic->name);
 		__entry->id = cq->obj.id;
 		__entry->ceh = cq->ceh;
 	),
@@ -105,7 +105,7 @@ TRACE_EVENT(async_event,
 		__field(unsigned int, event)
 	),
 	TP_fast_assign(
-		__assign_str(name);
+		compat_assign_str(name, rnic->name);
 		__entry->type = event->type;
 		__entry->id = event->id;
 		__entry->event = event->event;
@@ -122,3 +122,4 @@ TRACE_EVENT(async_event,
 #define TRACE_INCLUDE_PATH kal/core
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
+#include <krdma/compat.h>

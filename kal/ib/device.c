@@ -24,6 +24,7 @@
 #include <rdma/iw_cm.h>
 #include <rdma/rdma_cm.h>
 #include <rdma/rdma_netlink.h>
+#include <krdma/compat_verbs.h>
 
 #include "../core/core.h"
 #include "bridge.h"

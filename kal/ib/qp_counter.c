@@ -11,7 +11,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
-#include <rdma/rdma_counter.h>
+#include <krdma/compat_verbs.h>
 
 #include "bridge.h"
 
@@ -76,7 +76,7 @@ static int kal_ib_counter_new(struct rdma_counter *counter)
 }
 
 /* The first QP of a set creates the bridge's part of the set. The rdma_counter's lock is held. */
-static int kal_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *base)
+static int kal_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *base, u32 port)
 {
 	struct kal_ib_qp *qp = to_kal_ib_qp(base);
 	int ret = 0;
@@ -96,7 +96,7 @@ static int kal_ib_counter_bind(struct rdma_counter *counter, struct ib_qp *base)
 }
 
 /* The rdma_counter's lock is held. */
-static int kal_ib_counter_unbind(struct ib_qp *base)
+static int kal_ib_counter_unbind(struct ib_qp *base, u32 port)
 {
 	struct kal_ib_qp *qp = to_kal_ib_qp(base);
 
@@ -140,11 +140,14 @@ static int kal_ib_counter_update(struct rdma_counter *counter)
 	return 0;
 }
 
+COMPAT_DEFINE_COUNTER_BIND_QP(kal_ib_counter_bind)
+COMPAT_DEFINE_COUNTER_UNBIND_QP(kal_ib_counter_unbind)
+
 const struct ib_device_ops kal_ib_counter_ops = {
 	.counter_alloc_stats = kal_ib_counter_alloc_stats,
-	.counter_bind_qp = kal_ib_counter_bind,
+	COMPAT_COUNTER_BIND_QP(kal_ib_counter_bind),
 	.counter_dealloc = kal_ib_counter_dealloc,
-	.counter_unbind_qp = kal_ib_counter_unbind,
+	COMPAT_COUNTER_UNBIND_QP(kal_ib_counter_unbind),
 	.counter_update_stats = kal_ib_counter_update,
 };
 
@@ -157,5 +160,5 @@ void kal_ib_counter_forget(struct kal_ib_qp *qp)
 	if (!counter)
 		return;
 	guard(mutex)(&counter->lock);
-	kal_ib_counter_unbind(&qp->base);
+	kal_ib_counter_unbind(&qp->base, qp->base.port);
 }

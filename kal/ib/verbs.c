@@ -6,6 +6,7 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <rdma/uverbs_ioctl.h>
+#include <krdma/compat_verbs.h>
 
 #include "bridge.h"
 
@@ -105,7 +106,7 @@ static int kal_ib_destroy_cq(struct ib_cq *base, struct ib_udata *udata)
 	return kal_cq_destroy(to_kal_ib_cq(base)->cq);
 }
 
-static int kal_ib_resize_cq(struct ib_cq *base, int cqe, struct ib_udata *udata)
+static int kal_ib_resize_cq(struct ib_cq *base, unsigned int cqe, struct ib_udata *udata)
 {
 	struct ri_udata buf, *priv = kal_ib_udata_get(udata, &buf);
 	struct ri_cq *cq = to_kal_ib_cq(base)->cq;
@@ -211,6 +212,7 @@ static struct ib_mr *kal_ib_mr_register(struct ib_pd *base,
 
 static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 					u64 length, u64 iova, int access,
+					struct ib_dmah *dmah,
 					struct ib_udata *udata)
 {
 	struct ri_mr_attr attr = {
@@ -220,6 +222,8 @@ static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 		.access = access,
 	};
 
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
 	return kal_ib_mr_register(base, &attr, udata);
 }
 
@@ -227,6 +231,7 @@ static struct ib_mr *kal_ib_reg_user_mr(struct ib_pd *base, u64 start,
 static struct ib_mr *kal_ib_reg_user_mr_dmabuf(struct ib_pd *base, u64 offset,
 					       u64 length, u64 iova, int fd,
 					       int access,
+					       struct ib_dmah *dmah,
 					       struct uverbs_attr_bundle *attrs)
 {
 	struct ri_mr_attr attr = {
@@ -238,6 +243,8 @@ static struct ib_mr *kal_ib_reg_user_mr_dmabuf(struct ib_pd *base, u64 offset,
 		.fd = fd,
 	};
 
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
 	return kal_ib_mr_register(base, &attr, NULL);
 }
 
@@ -360,10 +367,15 @@ static int kal_ib_dereg_mr(struct ib_mr *base, struct ib_udata *udata)
 	return ret;
 }
 
+COMPAT_DEFINE_CREATE_CQ(kal_ib_create_cq)
+COMPAT_DEFINE_RESIZE_USER_CQ(kal_ib_resize_cq)
+COMPAT_DEFINE_REG_USER_MR(kal_ib_reg_user_mr)
+COMPAT_DEFINE_REG_USER_MR_DMABUF(kal_ib_reg_user_mr_dmabuf)
+
 const struct ib_device_ops kal_ib_verbs_ops = {
 	.alloc_mr = kal_ib_alloc_mr,
 	.alloc_pd = kal_ib_alloc_pd,
-	.create_cq = kal_ib_create_cq,
+	COMPAT_CREATE_CQ(kal_ib_create_cq),
 	.dealloc_pd = kal_ib_dealloc_pd,
 	.dereg_mr = kal_ib_dereg_mr,
 	.destroy_cq = kal_ib_destroy_cq,
@@ -371,11 +383,11 @@ const struct ib_device_ops kal_ib_verbs_ops = {
 	.map_mr_sg = kal_ib_map_mr_sg,
 	.modify_cq = kal_ib_modify_cq,
 	.poll_cq = kal_ib_poll_cq,
-	.reg_user_mr = kal_ib_reg_user_mr,
-	.reg_user_mr_dmabuf = kal_ib_reg_user_mr_dmabuf,
+	COMPAT_REG_USER_MR(kal_ib_reg_user_mr),
+	COMPAT_REG_USER_MR_DMABUF(kal_ib_reg_user_mr_dmabuf),
 	.req_notify_cq = kal_ib_req_notify_cq,
 	.rereg_user_mr = kal_ib_rereg_user_mr,
-	.resize_cq = kal_ib_resize_cq,
+	COMPAT_RESIZE_USER_CQ(kal_ib_resize_cq),
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, kal_ib_cq, base),
 	INIT_RDMA_OBJ_SIZE(ib_pd, kal_ib_pd, base),

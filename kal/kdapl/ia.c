@@ -399,8 +399,8 @@ static void kdat_ia_attr(struct kdat_ia *ia, DAT_IA_ATTR *attr)
 	const struct kdat_ep_limits ep = kdat_ep_limits(rnic);
 
 	memset(attr, 0, sizeof(*attr));
-	strscpy(attr->adapter_name, rnic->name);
-	strscpy(attr->vendor_name, module_name(rnic->ops->owner));
+	strscpy(attr->adapter_name, rnic->name, sizeof(attr->adapter_name));
+	strscpy(attr->vendor_name, module_name(rnic->ops->owner), sizeof(attr->vendor_name));
 	attr->hardware_version_major = rnic->attr.hw_version;
 	attr->firmware_version_major = upper_32_bits(rnic->attr.fw_version);
 	attr->firmware_version_minor = rnic->attr.fw_version >> 16 & 0xffff;

@@ -338,7 +338,7 @@ static void kdat_provider_event(struct ri_rnic *rnic, enum ib_event_type event)
 		return;
 	kdat_provider_withdraw(kr);
 	scoped_guard(mutex, &kdat_provider_lock) {
-		strscpy(kr->info.ia_name, rnic->name);
+		strscpy(kr->info.ia_name, rnic->name, sizeof(kr->info.ia_name));
 		snprintf(kr->info_ib.ia_name, sizeof(kr->info_ib.ia_name), "%s-ib", rnic->name);
 	}
 	kdat_provider_publish(kr);

@@ -15,6 +15,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/snmp.h>
+#include <krdma/compat_net.h>
 
 #include "internal.h"
 
@@ -210,12 +211,27 @@ EXPORT_SYMBOL_GPL(kal_mib_name);
 /* A host without IPv6 has no counters of IPv6. */
 static u64 net_mib_fold(void __percpu *mib, unsigned int field)
 {
-	return mib ? snmp_fold_field(mib, field) : 0;
+	unsigned long sum = 0;
+	int cpu;
+
+	if (!mib)
+		return 0;
+	/* snmp_fold_field() is not for modules since 7.1 */
+	for_each_possible_cpu(cpu)
+		sum += snmp_get_cpu_field(mib, cpu, field);
+	return sum;
 }
 
 static u64 net_mib_fold64(struct ipstats_mib __percpu *mib, unsigned int field)
 {
-	return mib ? snmp_fold_field64(mib, field, offsetof(struct ipstats_mib, syncp)) : 0;
+	u64 sum = 0;
+	int cpu;
+
+	if (!mib)
+		return 0;
+	for_each_possible_cpu(cpu)
+		sum += snmp_get_cpu_field64(mib, cpu, field, offsetof(struct ipstats_mib, syncp));
+	return sum;
 }
 
 static u64 net_mib_icmp_by_type(struct net *net, unsigned int index)

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/sock.h>
+#include <krdma/compat_net.h>
 
 #include "internal.h"
 
@@ -133,7 +134,7 @@ static int net_port_hold(struct net *net, struct hold *h)
 	if (err)
 		return err;
 	SOCK_INODE(h->sock)->i_uid = NOBODY;
-	err = kernel_bind(h->sock, (struct sockaddr *)&h->addr,
+	err = kernel_bind(h->sock, (struct sockaddr_unsized *)&h->addr,
 			  kal_sockaddr_len(&h->addr));
 	if (!err)
 		err = min(kernel_getsockname(h->sock, (struct sockaddr *)&h->addr), 0);
@@ -372,9 +373,9 @@ int kal_port_bind(struct kal_port *port, struct socket *sock, const struct socka
 	int err;
 
 	if (!port)
-		return kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
+		return kernel_bind(sock, (struct sockaddr_unsized *)&to, kal_sockaddr_len(&to));
 	uid = net_port_pass_begin(port, sock);
-	err = kernel_bind(sock, (struct sockaddr *)&to, kal_sockaddr_len(&to));
+	err = kernel_bind(sock, (struct sockaddr_unsized *)&to, kal_sockaddr_len(&to));
 	net_port_pass_end(port, sock, uid);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/route.h>
+#include <krdma/compat_net.h>
 
 #include "internal.h"
 

@@ -5,6 +5,7 @@
  */
 #include <linux/net.h>
 #include <net/sock.h>
+#include <krdma/compat_net.h>
 
 #include "net.h"
 

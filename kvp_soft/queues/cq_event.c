@@ -11,6 +11,7 @@
  */
 #include <linux/cpumask.h>
 #include <krdma/noio.h>
+#include <krdma/compat.h>
 
 #include "../base/params.h"
 #include "../base/rnic.h"
@@ -172,8 +173,7 @@ int soft_cq_req_notify(struct ri_cq *ri, enum ib_cq_notify_flags flags)
 /** soft_cq_event_init() - initialize the events of a new queue */
 void soft_cq_event_init(struct soft_cq *cq)
 {
-	hrtimer_init(&cq->mod_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	cq->mod_timer.function = soft_cq_mod_timer;
+	hrtimer_setup(&cq->mod_timer, soft_cq_mod_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	INIT_WORK(&cq->event_work, soft_cq_event_fn);
 	INIT_WORK(&cq->error_work, soft_cq_error_fn);
 }

@@ -21,6 +21,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 #include <krdma/noio.h>
+#include <krdma/compat_net.h>
 
 #include "../base/params.h"
 #include "../base/trace.h"

@@ -8,6 +8,7 @@
  * A timer finds a poster that does neither. All queue pairs of a user context share one timer:
  * a poster that is busy with one queue pair will come back to the others.
  */
+#include <krdma/compat.h>
 #include "../base/params.h"
 #include "internal.h"
 
@@ -225,8 +226,7 @@ void soft_gather_init(struct soft_gather *gather)
 	spin_lock_init(&gather->lock);
 	INIT_LIST_HEAD(&gather->pacing);
 	gather->next = &gather->pacing;
-	hrtimer_init(&gather->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	gather->timer.function = soft_tx_gather_tick;
+	hrtimer_setup(&gather->timer, soft_tx_gather_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 }
 
 /** soft_gather_exit() - stop the timer; the QPs of the context were destroyed */

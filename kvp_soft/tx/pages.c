@@ -14,6 +14,7 @@
 #include <linux/mm.h>
 #include <linux/shrinker.h>
 #include <linux/skbuff.h>
+#include <krdma/compat.h>
 
 #include "../base/params.h"
 #include "internal.h"

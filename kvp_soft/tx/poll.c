@@ -6,6 +6,7 @@
  * time; the first queue pairs to become idle get one. A poller ends when nothing was posted
  * for tx_poll_us. After that, posting needs a doorbell again.
  */
+#include <linux/ktime.h>
 #include <linux/timekeeping.h>
 #include <krdma/noio.h>
 

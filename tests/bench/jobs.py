@@ -172,17 +172,40 @@ class List:
                              [f"--rw={how}", f"--bs={size}", "--size=48M", f"--io_size={octets}"],
                              size=size, limit=2 * self.limit)
 
+    def sockets(self, group, stacks, test, size, count, events=False):
+        """krdma_sockets: both ends wait in their calls, or by epoll."""
+        name = f"{test}, epoll" if events else test
+        for stack in stacks:
+            self.add(group, stack, "sockets", name,
+                     ["-s", size, "-n", count, *(["-e"] if events else []), test], size=size, events=events)
+
     def offload(self):
-        """TCP through the switch, with no other protocol there, beside TCP itself."""
-        octets = int(4 * EXPECTED_MB["tcp"] * 1e6 * self.seconds)
+        """Sockets of one host by the road that rules give them, beside TCP without krdma_ops, AF_UNIX and
+        pipes; and what krdma_ops costs those that have no road."""
+        group, stacks = "offload, same host", ("ops", "native", "unix", "pipe")
+        octets = int(8 * EXPECTED_MB["tcp"] * 1e6 * self.seconds)
+        for events in (False, True):
+            for size, count in ((64, 30000), (4 * KIB, 25000), (64 * KIB, 8000)):
+                self.sockets(group, stacks, "rtt", size, int(count * self.seconds), events)
         for size in (64 * KIB, MIB):
+            for events in (False, True):
+                self.sockets(group, stacks, "stream", size, octets // size, events)
             for stack in ("ops", "native"):
-                self.add("offload", stack, "iperf3", "iperf3", ["-l", size, "-n", octets], size=size)
+                self.add(group, stack, "iperf3", "iperf3", ["-l", size, "-n", octets], size=size)
+        for size in (64, 4 * KIB, 64 * KIB):
+            for stack in ("ops", "native"):
+                self.add(group, stack, "qperf", "tcp_lat", ["-m", size, "-t", "1"], size=size)
+        self.sockets(group, ("ops", "native"), "connect", 64, int(8000 * self.seconds))
         for stack in ("ops", "native"):
-            self.add("offload", stack, "qperf", "tcp_lat", ["-m", 64, "-t", "1"], size=64)
+            self.add(group, stack, "redis", "connections", ["-n", int(10000 * self.seconds)])
+        for group, stack in (("offload, no rule", "unmarked"), ("offload, a peer without it", "alone")):
+            stacks = (stack, "native")
+            self.sockets(group, stacks, "rtt", 64, int(60000 * self.seconds))
+            self.sockets(group, stacks, "stream", 64 * KIB, octets // (64 * KIB))
+            self.sockets(group, stacks, "connect", 64, int(16000 * self.seconds))
         for stack in ("ops", "native"):
-            self.add("offload", stack, "redis", "connections",
-                     ["-n", int(10000 * self.seconds)])
+            self.add("offload, idle connections", stack, "idle", "connections", ["-n", 1000], number=1000,
+                     limit=2 * self.limit)
 
     def sdp(self):
         """Sockets of SDP on krdma_soft beside TCP's, over the wire and inside of one host."""
@@ -332,7 +355,12 @@ def profiled(mode, stack, verb_test, size, qps=1):
     kind = {"stacks": ("krdma",), "same_host": 1} if stack == "host" else {"stacks": (stack,)}
     jobs.seconds *= 2
     jobs.limit *= 4
-    if stack in ("kdapl", "verbs"):
+    if verb_test in ("rtt", "stream", "connect"):
+        count = {"rtt": 60000, "stream": 200000 * KIB // size, "connect": 16000}[verb_test]
+        jobs.sockets("profile", (stack,), verb_test, size, int(count * jobs.seconds))
+    elif stack in ("ops", "native") and verb_test == "iperf3":
+        jobs.add("profile", stack, "iperf3", "iperf3", ["-l", size, "-n", int(4e9 * jobs.seconds)], size=size)
+    elif stack in ("kdapl", "verbs"):
         jobs.kdapltest("profile", stack, verb_test.upper(), size)
     elif stack in ("sdp", "hostsdp") and verb_test == "iperf3":
         jobs.sdp_bandwidth("profile", size, int(stack == "hostsdp"))

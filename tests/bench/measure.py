@@ -22,15 +22,19 @@ import parse
 ADDRESS = {"krdma": "10.78.0.1", "kdapl": "10.78.0.1", "verbs": "10.78.0.1",
            "siw": "10.78.1.1",
            "rxe": "10.78.2.1", "tcp": "10.78.3.1", "ops": "10.78.3.1", "native": "10.78.3.1",
-           "sdp": "10.78.0.1"}
+           "unmarked": "10.78.3.1", "alone": "10.78.3.1", "sdp": "10.78.0.1",
+           "unix": "unix", "pipe": "pipe"}
 NETDEV = {"krdma": "dummy0", "siw": "dummy1", "rxe": "dummy2", "tcp": "dummy3"}
 PROGS = os.environ["VM_PROGS"]
 BUILD = f"{os.environ['VM_REPO']}/build"
 KRDMA = f"{BUILD}/tools/krdma"
-KRUN = f"{os.environ['VM_REPO']}/build/krun/krun"
-# how a program gets sockets of that stack
-SOCKETS = {"ops": [KRUN], "sdp": [KRUN, "-p", "257"]}
+# what krdma_ops is told of a stack's sockets; the others run without the module
+RULES = {"ops": ("connect 10.78.3.1 use any", "listen use any"),
+         "alone": ("connect 10.78.3.1 use any",),
+         "unmarked": ("connect 192.0.2.0/24 use any", "listen port 9 use any"),
+         "sdp": ("connect 10.78.0.0/16 use sdp", "listen use sdp")}
 BENCH = os.path.dirname(os.path.abspath(__file__))
+SDP_COUNTERS = "/sys/kernel/debug/krdma_sdp/counters"
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TMP = "/tmp/krdma-bench"
 TRIES = 5
@@ -67,6 +71,9 @@ def counters(job):
         text = read(path).strip()
         if os.path.basename(path) != "lifespan" and text.isdigit():
             values[os.path.basename(path)] = int(text)
+    if job["stack"] == "sdp":
+        values.update(("sdp-" + name, int(value))
+                      for name, value in (line.split() for line in read(SDP_COUNTERS).splitlines()))
     return values
 
 
@@ -88,13 +95,24 @@ class Settings:
             if name in job and self.now.get(name) != job[name]:
                 self.set(name, job[name])
                 self.now[name] = job[name]
-        # the switch asks each protocol that is there
-        self.module("krdma_sdp", job["stack"] == "sdp")
+        self.rules(job["stack"])
         self.adopt(job.get("adopted"))
         # a module that was just loaded has its default
         if job["stack"] == "sdp":
             self.set("zcopy", job.get("zcopy", 0))
             self.set("zcopy_write", job.get("zcopy_write", 0))
+
+    def rules(self, stack):
+        """Modules and rules of that stack."""
+        if stack == self.now.get("rules") or stack in ("unix", "pipe"):
+            return
+        self.module("krdma_sdp", stack == "sdp")
+        self.module("krdma_ops", stack in RULES)
+        if stack in RULES:
+            krdma("offload", "flush")
+        for rule in RULES.get(stack, ()):
+            krdma("offload", "add", *rule.split())
+        self.now["rules"] = stack
 
     def adopt(self, stack):
         """krdma_hw takes the device of that stack. SDP listens on one port on all RNICs, and siw's TCP
@@ -110,7 +128,10 @@ class Settings:
         """Load it, or unload it when its last sockets have gone."""
         if wanted == self.now.get(name, False):
             return
-        options = ["devices=*"] if name == "krdma_hw" else []
+        options = {"krdma_hw": ["devices=*"]}.get(name, [])
+        # a module that another one needs
+        if name == "krdma_sdp" and wanted:
+            self.module("krdma_ops", True)
         command = ["insmod", f"{os.environ['VM_MODULES']}/{name}.ko", *options] if wanted else ["rmmod", name]
         if not until(lambda: subprocess.run(command, check=False).returncode == 0, 20):
             raise JobError(f"{' '.join(command)} fails")
@@ -133,11 +154,11 @@ class Settings:
 class Process:
     """A program in the background, its output in a file."""
 
-    def __init__(self, name, command, environment=None):
+    def __init__(self, name, command, environment=None, stdin=subprocess.DEVNULL):
         self.command = command
         self.path = f"{TMP}/{name}.log"
         with open(self.path, "wb") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+            self.process = subprocess.Popen(command, stdin=stdin, stdout=log,
                                             stderr=subprocess.STDOUT,
                                             env={**os.environ, **(environment or {})})
 
@@ -170,6 +191,14 @@ def until(condition, seconds):
     return True
 
 
+def krdma(*words):
+    """The krdma command; JobError if it fails."""
+    done = subprocess.run([KRDMA, *words], capture_output=True, text=True, check=False,
+                          env={**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/ual"})
+    if done.returncode:
+        raise JobError(f"krdma {' '.join(words)}: {done.stderr.strip()}")
+
+
 def address_of(job):
     return ADDRESS[job.get("adopted", job["stack"])]
 
@@ -187,10 +216,8 @@ def active(rnic):
 
 
 def listens(port):
-    """By TCP, by SDP or, on a device that is no TCP, by the RDMA CM."""
+    """By TCP or, on a device that is no TCP, by the RDMA CM."""
     if re.search(rf":{port:04X} 0+:0000 0A ", read("/proc/net/tcp") + read("/proc/net/tcp6")):
-        return True
-    if os.path.exists("/proc/net/sdp") and re.search(rf":{port} \S+:0 10 ", read("/proc/net/sdp")):
         return True
     shown = subprocess.run(["rdma", "resource", "show", "cm_id"], capture_output=True, text=True,
                            check=False).stdout
@@ -216,8 +243,6 @@ class Runner:
         """Server and client, until both have ended; the server is stopped if it does not end
         by itself. Their output goes into the result."""
         processes = []
-        if job["stack"] in SOCKETS:
-            server, client = [[*SOCKETS[job["stack"]], *command] for command in (server, client)]
         result["commands"] = {"server": server, "client": client}
         try:
             processes.append(Process("server", server, environment))
@@ -251,11 +276,8 @@ class Runner:
                   ["iperf3", "-J", "-c", address, "-p", str(self.port), *job["args"]], result)
 
     def qperf(self, job, result):
-        # qperf has sockets of SDP itself; its own connection is TCP's
-        sdp = job["stack"] == "sdp"
-        self.pair({**job, "stack": "tcp"} if sdp else job, ["qperf", "-lp", str(self.port)],
-                  ["qperf", address_of(job), "-lp", str(self.port), *job["args"],
-                   job["test"].replace("tcp", "sdp") if sdp else job["test"]], result,
+        self.pair(job, ["qperf", "-lp", str(self.port)],
+                  ["qperf", address_of(job), "-lp", str(self.port), *job["args"], job["test"]], result,
                   # qperf does not write to what it sends: all of it would be the kernel's one page of zeroes
                   {"MALLOC_PERTURB_": "165"}, ends=False)
 
@@ -300,6 +322,29 @@ class Runner:
 
     def memcpy(self, job, result):
         self.alone(job, [f"{PROGS}/krdma_memcpy", *job["args"]], result)
+
+    def sockets(self, job, result):
+        self.alone(job, [f"{PROGS}/krdma_sockets", *job["args"], ADDRESS[job["stack"]]], result)
+
+    def idle(self, job, result):
+        """Connections that have exchanged a few bytes, and what memory is less with them."""
+        command = [f"{PROGS}/krdma_sockets", *job["args"], "idle", ADDRESS[job["stack"]]]
+        result["commands"] = {"client": command}
+        before = memory_settled()
+        process = Process("client", command, stdin=subprocess.PIPE)
+        try:
+            wanted = f"{job['number']} connections"
+            if not until(lambda: wanted in process.output() or process.ended(), job["limit"]) or process.ended():
+                raise JobError(f"no {wanted}")
+            after = memory_settled()
+            process.process.stdin.close()
+            if process.wait(job["limit"]) != 0:
+                raise JobError("does not end well")
+        finally:
+            process.stop()
+            result["output"]["client"] = process.output()
+        result["output"]["note"] = (f"used_kib {before[0] - after[0]} slab_kib {after[1] - before[1]} "
+                                    f"number {job['number']}\n")
 
     def pipe(self, job, result):
         self.alone(job, ["perf", "bench", "sched", "pipe", *job["args"]], result)
@@ -366,6 +411,9 @@ class Runner:
                 getattr(self, job["kind"])(job, result)
                 result["counters"] = {name: value - before.get(name, 0)
                                       for name, value in counters(job).items()}
+                strayed = parse.strayed(job, result["counters"])
+                if strayed:
+                    raise JobError(strayed)
                 output = result["output"]
                 result["figures"] = parse.figures(job["kind"],
                                                   output.get("note") or output["client"])
@@ -441,9 +489,9 @@ def preload():
     each wait for the host, which is no time of a job."""
     programs = ["ib_write_bw", "ib_read_bw", "ib_send_bw", "ib_write_lat", "ib_read_lat",
                 "ib_send_lat", "iperf3", "qperf", "sockperf", "cmtime", "redis-server",
-                "redis-benchmark", KRUN, KRDMA, "rdma", "ip", "perf",
-                f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy", f"{PROGS}/kdapltest"]
-    paths = {f"{PROGS}/bind_address.so", f"{os.path.dirname(KRUN)}/libkrun.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
+                "redis-benchmark", KRDMA, "rdma", "ip", "perf",
+                f"{PROGS}/krdma_conns", f"{PROGS}/krdma_memcpy", f"{PROGS}/krdma_sockets", f"{PROGS}/kdapltest"]
+    paths = {f"{PROGS}/bind_address.so", *glob.glob("/usr/lib/*/libibverbs/*.so")}
     for program in programs:
         path = shutil.which(program)
         if path is None:

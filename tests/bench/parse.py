@@ -160,6 +160,14 @@ def memcpy(text):
     return {"mb_per_s": float(found[3]), "octets": float(found[1])}
 
 
+def sockets(text):
+    """krdma_sockets: a round trip or a connection, or the bandwidth of a stream."""
+    found = re.search(r"^size \d+ count \d+ (us|mb_per_s) ([\d.]+)$", text, re.M)
+    if not found or float(found[2]) <= 0:
+        raise ParseError("no figures")
+    return {found[1]: float(found[2])}
+
+
 def pipe(text):
     """perf bench sched pipe: a round trip of two programs; half of it, as perftest counts."""
     found = re.search(r"^ *([\d.]+) usecs/op$", text, re.M)
@@ -168,9 +176,23 @@ def pipe(text):
     return {"us": float(found[1]) / 2}
 
 
+def strayed(job, counters):
+    """Why the octets of a job of SDP did not go as they should: TCP carries what a road does not. None: they did."""
+    if job["stack"] != "sdp":
+        return None
+    if not counters["sdp-opened"]:
+        return "SDP has opened no road"
+    zero_copy = counters["sdp-tx-read"] + counters["sdp-tx-written"]
+    if not zero_copy + counters["sdp-tx-copied"]:
+        return "no octets went by SDP"
+    if job.get("zcopy") and not zero_copy:
+        return "all octets were copied"
+    return None
+
+
 PARSERS = {"perftest": perftest, "iperf3": iperf3, "qperf": qperf, "cmtime": cmtime,
            "conns": conns, "memcpy": memcpy, "pipe": pipe, "ping": ping, "sockperf": sockperf,
-           "kdapltest": kdapltest, "iser": iser, "redis": redis}
+           "kdapltest": kdapltest, "iser": iser, "redis": redis, "sockets": sockets, "idle": conns}
 
 
 def figures(job_kind, text):

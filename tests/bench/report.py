@@ -14,12 +14,12 @@ import parse
 import svg
 
 STACKS = ("krdma", "siw", "rxe", "tcp", "memory", "pipe", "kdapl", "verbs", "kiser", "ib_iser",
-          "ops", "native", "sdp")
+          "ops", "unmarked", "alone", "native", "unix", "sdp")
 # what the figures of others are compared with, and these others
-OURS = ("krdma", "kdapl", "kiser", "ops", "sdp")
+OURS = ("krdma", "kdapl", "kiser", "ops", "unmarked", "alone", "sdp")
 OTHERS = ("siw", "rxe", "tcp", "verbs", "ib_iser", "native")
 # what is not a stack that krdma is measured against
-BOUNDS = ("memory", "pipe")
+BOUNDS = ("memory", "pipe", "unix")
 MODES = {"icount": "repeatable clock: one CPU, an instruction is a nanosecond",
          "real": "real time on two CPUs, stacks alternating, medians"}
 # the page that --docs writes its tables into, between two marks

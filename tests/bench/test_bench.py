@@ -75,6 +75,13 @@ class Asked(unittest.TestCase):
 
 
 class Parse(unittest.TestCase):
+    def test_sockets(self):
+        self.assertEqual(parse.sockets("size 64 count 10 us 12.5\n"), {"us": 12.5})
+        self.assertEqual(parse.sockets("size 65536 count 10 mb_per_s 3000.25\n"), {"mb_per_s": 3000.25})
+        for text in ("", "size 64 count 10 us 0.0\n", "connect: refused\n"):
+            with self.assertRaises(parse.ParseError):
+                parse.sockets(text)
+
     def test_bandwidth_is_of_millions(self):
         f = parse.perftest(BANDWIDTH)
         self.assertAlmostEqual(f["mb_per_s"], 276.76 * 1.048576)
@@ -136,6 +143,15 @@ class Parse(unittest.TestCase):
         self.assertEqual(parse.ping("a line before\n" + line + "\n")["us"], 20)
         for bad in ("", "no JSON", '{"seq":1}'):
             self.assertRaises(parse.ParseError, parse.ping, bad)
+
+    def test_octets_of_sdp_that_went_by_tcp(self):
+        counted = {"sdp-opened": 1, "sdp-tx-copied": 9, "sdp-tx-read": 0, "sdp-tx-written": 0}
+        self.assertIsNone(parse.strayed({"stack": "tcp"}, {}))
+        self.assertIsNone(parse.strayed({"stack": "sdp"}, counted))
+        self.assertIsNone(parse.strayed({"stack": "sdp", "zcopy": 65536}, counted | {"sdp-tx-read": 1}))
+        self.assertIn("copied", parse.strayed({"stack": "sdp", "zcopy": 65536}, counted))
+        self.assertIn("octets", parse.strayed({"stack": "sdp"}, counted | {"sdp-tx-copied": 0}))
+        self.assertIn("road", parse.strayed({"stack": "sdp"}, counted | {"sdp-opened": 0}))
 
     def test_qperf(self):
         self.assertEqual(parse.qperf("tcp_lat:\n    latency  =  14.9 us\n")["us"], 14.9)

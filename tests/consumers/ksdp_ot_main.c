@@ -12,7 +12,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "../../sdp/ot_devices.h"
+#include "../../sdp/ot/devices.h"
 #include "../kunit/sdp_ot_checks.h"
 #include "kcheck.h"
 
@@ -113,6 +113,7 @@ static int ksdp_address(const char *text, struct sockaddr_storage *to)
 /* Find the device, run the checks on it. */
 static int ksdp_find_and_run(struct otc_bed *bed)
 {
+	struct sockaddr_storage own = {};
 	struct sdp_ot_device *device;
 	int ret;
 
@@ -124,11 +125,12 @@ static int ksdp_find_and_run(struct otc_bed *bed)
 	bed->net = current->nsproxy->net_ns;
 	bed->port = port;
 	bed->patience = patience * HZ;
-	device = sdp_ot_device_of(bed->net, &bed->remote);
-	if (!device || strcmp(device->name, rnic)) {
+	device = sdp_ot_route(bed->net, &bed->remote, &own, 0, NULL);
+	if (IS_ERR(device) || strcmp(device->name, rnic)) {
 		pr_info("ksdp_ot: %s: no device has %s\n", rnic, remote);
-		if (device)
-			device->ot->ops->device_put(device);
+		if (IS_ERR(device))
+			return PTR_ERR(device);
+		device->ot->ops->device_put(device);
 		return -ENODEV;
 	}
 	bed->ops = device->ot->ops;

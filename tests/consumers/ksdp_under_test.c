@@ -5,11 +5,11 @@
  */
 #define __DISABLE_EXPORTS
 
-#include "../../sdp/ot.c"
-#include "../../sdp/ot_kdapl.c"
-#include "../../sdp/ot_kdapl_device.c"
-#include "../../sdp/ot_kdapl_pool.c"
-#include "../../sdp/ot_kdapl_cq.c"
-#include "../../sdp/ot_kdapl_ep.c"
-#include "../../sdp/ot_kdapl_post.c"
-#include "../../sdp/ot_kdapl_listen.c"
+#include "../../sdp/ot/devices.c"
+#include "../../sdp/ot/kdapl.c"
+#include "../../sdp/ot/kdapl_device.c"
+#include "../../sdp/ot/kdapl_pool.c"
+#include "../../sdp/ot/kdapl_cq.c"
+#include "../../sdp/ot/kdapl_ep.c"
+#include "../../sdp/ot/kdapl_post.c"
+#include "../../sdp/ot/kdapl_listen.c"

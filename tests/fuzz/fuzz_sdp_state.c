@@ -12,7 +12,7 @@
 
 #include <linux/unaligned.h>
 
-#include "sdp/state.h"
+#include "sdp/state/state.h"
 #include "tests/kunit/sdp_pair.h"
 #include "must.h"
 
@@ -301,7 +301,7 @@ static void program_does(struct victim *v, struct input *in)
 	default:
 		event = take(in, 1) % (SDP_EV_FIRST + 1);
 		if (event == SDP_EV_FIRST)
-			sdp_state_deaf(c);
+			sdp_state_stop_receiving(c);
 		else
 			sdp_state_event(c, event);
 		break;

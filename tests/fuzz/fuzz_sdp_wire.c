@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * libFuzzer's target for the messages of the Sockets Direct Protocol. The first byte of an input
- * says how the rest travels. What sdp/wire.c accepts must obey docs/sdp-wire.md and must read back
+ * says how the rest travels. What sdp/state/wire.c accepts must obey docs/sdp-wire.md and must read back
  * as the same when it is encoded again.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include <linux/unaligned.h>
 
-#include "sdp/wire.h"
+#include "sdp/state/wire.h"
 #include "must.h"
 
 static void check_hello(const struct sdp_msg *msg, u32 n)
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			check_hello(&msg, n);
 		check_again(&msg, p, n, carrier);
 	}
-	must(sdp_wire_refusal(p, n) >= SDP_REFUSED_NO_LISTENER &&
+	must(sdp_wire_refusal(p, n) >= SDP_REFUSED_UNKNOWN &&
 	     sdp_wire_refusal(p, n) <= SDP_REFUSED_RESOURCES);
 	free(p);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* What the files of the checks of sdp/ot.h share; sdp_ot_checks.h is for those who run them. */
+/* What the files of the checks of sdp/ot/ot.h share; sdp_ot_checks.h is for those who run them. */
 #ifndef KUNIT_SDP_OT_BED_H
 #define KUNIT_SDP_OT_BED_H
 
@@ -27,8 +27,7 @@ bool otc_ep(struct otc_side *side);
 /* Make all of a side. */
 bool otc_side(struct otc_bed *bed, unsigned int index, enum sdp_ot_cq_kind kind);
 void otc_ep_destroy(struct otc_side *side);
-struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
-			     const struct sdp_ot_match *match, long error);
+struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index, long error);
 void otc_unlisten(struct otc_bed *bed, struct otc_asked *asked);
 int otc_connect(struct otc_bed *bed, const u8 *data, u32 length);
 bool otc_accept(struct otc_bed *bed, struct otc_asked *asked, const u8 *data, u32 length);

@@ -168,7 +168,7 @@ bool otc_ep(struct otc_side *side)
 		.sends = 8,
 		.recvs = 16,
 		.segments = 2,
-		.reads_in = min_t(u16, side->device->reads_in, 2),
+		.reads_in = min_t(u16, side->device->reads_in, side->reads_in ?: 2),
 		.reads_out = min_t(u16, side->device->reads_out, 2),
 		.event = otc_note_event,
 		.context = side,
@@ -213,8 +213,7 @@ void otc_ep_destroy(struct otc_side *side)
 	side->destroyed = true;
 }
 
-struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
-			     const struct sdp_ot_match *match, long error)
+struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index, long error)
 {
 	struct otc_asked *asked = &bed->asked[index];
 	struct sdp_ot_listen_attr attr = {
@@ -224,8 +223,6 @@ struct otc_asked *otc_listen(struct otc_bed *bed, unsigned int index,
 	};
 	struct sdp_ot_listener *listener;
 
-	if (match)
-		attr.match[0] = *match;
 	asked->bed = bed;
 	listener = bed->ops->listen(bed->devices[1], &attr);
 	if (error) {
@@ -327,7 +324,7 @@ bool otc_connected_by(struct otc_bed *bed, enum sdp_ot_cq_kind kind)
 
 	if (!otc_side(bed, 0, kind) || !otc_side(bed, 1, kind))
 		return false;
-	asked = otc_listen(bed, 0, NULL, 0);
+	asked = otc_listen(bed, 0, 0);
 	return asked && OTC_EXPECT(bed, otc_connect(bed, "hello", 5) == 0) &&
 	       otc_wait(bed, asked->nr == 1) && otc_accept(bed, asked, "ack", 3);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Checks of the contract of sdp/ot.h, for any transport: the one in memory (KUnit) and the one on
- * kDAPL (ksdp_ot.ko, in the virtual machine). Two sides: side 0 connects, side 1 listens. They may
- * be on the same device.
+ * Checks of the contract of sdp/ot/ot.h, for any transport: the one in memory (KUnit) and the one
+ * on kDAPL (ksdp_ot.ko, in the virtual machine). Two sides: side 0 connects, side 1 listens. They
+ * may be on the same device.
  */
 #ifndef KUNIT_SDP_OT_CHECKS_H
 #define KUNIT_SDP_OT_CHECKS_H
@@ -10,7 +10,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "../../sdp/ot.h"
+#include "../../sdp/ot/ot.h"
 
 #define OTC_DONE	128	/* completions that are kept, of each queue */
 #define OTC_ELEMENTS	24
@@ -47,6 +47,7 @@ struct otc_side {
 	struct sdp_ot_buf *greeting;	/* sent in the upcall of SDP_OT_UP */
 	struct sdp_ot_buf *answer;	/* sent in the handler of the first receive */
 	bool pushed;		/* posts wait for push(); set before the endpoint is made */
+	u16 reads_in;		/* of the endpoint; 0: 2; set before it is made */
 	struct task_struct *in_op;	/* is in an op that must not call up */
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Checks of sdp/ot.h: devices, pools, connections from their begin to their end, removal. */
+/* Checks of sdp/ot/ot.h: devices, pools, connections from their begin to their end, removal. */
 #include <linux/err.h>
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -20,7 +20,6 @@ static void otc_check_device(struct otc_bed *bed)
 	OTC_EXPECT(bed, device->max_message >= OTC_SIZE && device->max_rdma >= PAGE_SIZE);
 	OTC_EXPECT(bed, device->max_segments >= 2 && device->max_read_segments >= 1);
 	OTC_EXPECT(bed, device->max_pages >= OTC_PAGES && device->reads_in && device->reads_out);
-	OTC_EXPECT(bed, !!(device->caps & SDP_OT_CAP_DATAGRAM) == !!bed->ops->datagram_send);
 	bed->ops->device_get(bed->devices[0]);
 	bed->ops->device_put(bed->devices[0]);
 }
@@ -38,22 +37,6 @@ static void otc_check_route(struct otc_bed *bed)
 	((struct sockaddr_in *)&nowhere)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	device = bed->ops->route(bed->net, &nowhere, &local, 0, NULL);
 	OTC_EXPECT(bed, PTR_ERR(device) == -ENODEV);
-}
-
-static void otc_check_datagrams(struct otc_bed *bed)
-{
-	const struct sdp_ot_pool_attr attr = {
-		.kind = SDP_OT_POOL_DATAGRAM, .elements = 1, .size = 64, .segments = 1,
-	};
-	struct sdp_ot_pool *pool = bed->ops->pool_create(bed->devices[0], &attr);
-
-	if (bed->devices[0]->caps & SDP_OT_CAP_DATAGRAM) {
-		if (OTC_EXPECT(bed, !IS_ERR(pool)))
-			bed->ops->pool_destroy(pool);
-		return;
-	}
-	if (OTC_EXPECT(bed, PTR_ERR(pool) == -EOPNOTSUPP))
-		bed->missing = true;
 }
 
 static void otc_check_pools(struct otc_bed *bed)
@@ -91,7 +74,6 @@ static void otc_check_pools(struct otc_bed *bed)
 const struct otc_check otc_device_checks[] = {
 	{ "device", otc_check_device },
 	{ "route", otc_check_route },
-	{ "datagrams", otc_check_datagrams },
 	{ "pools", otc_check_pools },
 	{}
 };
@@ -131,6 +113,20 @@ static void otc_check_connect(struct otc_bed *bed)
 	OTC_EXPECT(bed, !side[0].told[SDP_OT_REFUSED] && !side[0].told[SDP_OT_UNREACHABLE]);
 }
 
+/* The peer's answer bounds the own Reads. Some drivers allow more than their user has said. */
+static void otc_check_reads(struct otc_bed *bed)
+{
+	const u16 most = bed->devices[1]->caps & SDP_OT_CAP_ADOPTED ? 2 : 1;
+	struct otc_side *side = bed->sides;
+
+	side[0].reads_in = 2;
+	side[1].reads_in = 1;
+	if (!otc_connected(bed))
+		return;
+	OTC_EXPECT(bed, side[0].ep->reads_out >= 1 && side[0].ep->reads_out <= most);
+	OTC_EXPECT(bed, side[1].ep->reads_out >= 1 && side[1].ep->reads_out <= 2);
+}
+
 static void otc_check_too_long(struct otc_bed *bed)
 {
 	u8 *data = kzalloc(4096, GFP_KERNEL);
@@ -140,9 +136,7 @@ static void otc_check_too_long(struct otc_bed *bed)
 	    !otc_side(bed, 1, SDP_OT_CQ_DIRECT))
 		goto out;
 	OTC_EXPECT(bed, otc_connect(bed, data, bed->devices[0]->request_len + 1) == -EMSGSIZE);
-	OTC_EXPECT(bed, bed->ops->set_refusal(bed->devices[1], data,
-					      bed->devices[1]->refusal_len + 1) == -EMSGSIZE);
-	asked = otc_listen(bed, 0, NULL, 0);
+	asked = otc_listen(bed, 0, 0);
 	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, data, bed->devices[0]->request_len)) ||
 	    !otc_wait(bed, asked->nr == 1))
 		goto out;
@@ -163,7 +157,7 @@ static void otc_check_refused(struct otc_bed *bed)
 
 	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
 		return;
-	asked = otc_listen(bed, 0, NULL, 0);
+	asked = otc_listen(bed, 0, 0);
 	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)) ||
 	    !otc_wait(bed, asked->nr == 1))
 		return;
@@ -186,12 +180,6 @@ static void otc_check_nobody(struct otc_bed *bed)
 	OTC_EXPECT(bed, side->error == -ECONNREFUSED && !side->data_len);
 }
 
-/* A listener's match of the first byte */
-static struct sdp_ot_match otc_first(char octet)
-{
-	return (struct sdp_ot_match){ .offset = 0, .size = 1, .value = { octet } };
-}
-
 static bool otc_ask_again(struct otc_bed *bed, const char *data)
 {
 	struct otc_side *side = &bed->sides[0];
@@ -202,40 +190,34 @@ static bool otc_ask_again(struct otc_bed *bed, const char *data)
 	return otc_ep(side) && OTC_EXPECT(bed, !otc_connect(bed, data, strlen(data)));
 }
 
-static void otc_check_matches(struct otc_bed *bed)
+/* One listener at a port, and another one when it has gone */
+static void otc_check_port_taken(struct otc_bed *bed)
 {
-	const struct sdp_ot_match a = otc_first('a'), b = otc_first('b');
 	struct otc_side *side = &bed->sides[0];
-	struct otc_asked *on_a, *on_b, *on_all;
+	struct otc_asked *first, *second;
 
 	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
 		return;
-	on_a = otc_listen(bed, 0, &a, 0);
-	on_b = otc_listen(bed, 1, &b, 0);
-	otc_listen(bed, 2, &a, -EADDRINUSE);
-	OTC_EXPECT(bed, !bed->ops->set_refusal(bed->devices[1], "none", 4));
-	if (!on_a || !on_b || !OTC_EXPECT(bed, !otc_connect(bed, "beta", 4)) ||
-	    !otc_wait(bed, on_b->nr == 1))
+	first = otc_listen(bed, 0, 0);
+	otc_listen(bed, 1, -EADDRINUSE);
+	if (!first || !OTC_EXPECT(bed, !otc_connect(bed, "alpha", 5)) ||
+	    !otc_wait(bed, first->nr == 1))
 		return;
-	bed->ops->reject(on_b->request, NULL, 0);
-	on_b->request = NULL;
+	bed->ops->reject(first->request, NULL, 0);
+	first->request = NULL;
 	otc_wait(bed, side->told[SDP_OT_REFUSED] == 1);
+	otc_unlisten(bed, first);
 	/* nobody wants it */
-	if (!otc_ask_again(bed, "zeta") || !otc_wait(bed, side->told[SDP_OT_REFUSED] == 1))
+	if (!otc_ask_again(bed, "beta") || !otc_wait(bed, side->told[SDP_OT_REFUSED] == 1))
 		return;
-	OTC_EXPECT(bed, side->data_len >= 4 && !memcmp(side->data, "none", 4));
-	OTC_EXPECT(bed, !on_a->nr && on_b->nr == 1);
-	/* the one without matches gets what is left, and no more */
-	on_all = otc_listen(bed, 2, NULL, 0);
-	if (!on_all || !otc_ask_again(bed, "zeta") || !otc_wait(bed, on_all->nr == 1))
+	OTC_EXPECT(bed, !side->data_len);
+	second = otc_listen(bed, 1, 0);
+	if (!second || !otc_ask_again(bed, "gamma") || !otc_wait(bed, second->nr == 1))
 		return;
-	bed->ops->reject(on_all->request, NULL, 0);
-	on_all->request = NULL;
+	bed->ops->reject(second->request, NULL, 0);
+	second->request = NULL;
 	otc_wait(bed, side->told[SDP_OT_REFUSED] == 1);
-	if (!otc_ask_again(bed, "alpha") || !otc_wait(bed, on_a->nr == 1))
-		return;
-	OTC_EXPECT(bed, on_all->nr == 1);
-	bed->ops->set_refusal(bed->devices[1], NULL, 0);
+	OTC_EXPECT(bed, first->nr == 1);
 }
 
 /* A listener is destroyed; the request that has arrived stays. */
@@ -245,7 +227,7 @@ static void otc_check_listener_goes(struct otc_bed *bed)
 
 	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT) || !otc_side(bed, 1, SDP_OT_CQ_DIRECT))
 		return;
-	asked = otc_listen(bed, 0, NULL, 0);
+	asked = otc_listen(bed, 0, 0);
 	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)) ||
 	    !otc_wait(bed, asked->nr == 1))
 		return;
@@ -327,7 +309,7 @@ static void otc_check_give_up(struct otc_bed *bed)
 
 	if (!otc_side(bed, 0, SDP_OT_CQ_DIRECT))
 		return;
-	asked = otc_listen(bed, 0, NULL, 0);
+	asked = otc_listen(bed, 0, 0);
 	if (!asked || !OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)))
 		return;
 	otc_recvs(side, 2);
@@ -363,6 +345,7 @@ void otc_removal(struct otc_bed *bed, void (*ready)(struct otc_bed *bed))
 	struct otc_side *side = bed->sides;
 	struct sdp_ot_key *key;
 	struct otc_asked *asked;
+	struct sdp_ot_cq *cq;
 	unsigned int tries;
 	u32 before;
 
@@ -385,13 +368,15 @@ void otc_removal(struct otc_bed *bed, void (*ready)(struct otc_bed *bed))
 		otc_wait(bed, side[1].send.nr == before + 1);
 		bed->ops->key_put(key);
 	}
-	/* connections may end before the device is told of */
-	for (tries = 0; tries < 100 && !bed->ops->set_refusal(side[1].device, "x", 1); tries++)
+	/* connections may end before the device does */
+	cq = bed->ops->cq_create(side[1].device, &side[1].send.cq->attr);
+	for (tries = 0; tries < 1000 && !IS_ERR(cq); tries++) {
+		bed->ops->cq_destroy(cq);
 		otc_pause(bed);
-	OTC_EXPECT(bed, bed->ops->set_refusal(side[1].device, "x", 1) == -ENODEV);
+		cq = bed->ops->cq_create(side[1].device, &side[1].send.cq->attr);
+	}
+	OTC_EXPECT(bed, PTR_ERR(cq) == -ENODEV);
 	OTC_EXPECT(bed, PTR_ERR(bed->ops->ep_create(side[1].device, &side[1].ep->attr)) ==
-		   -ENODEV);
-	OTC_EXPECT(bed, PTR_ERR(bed->ops->cq_create(side[1].device, &side[1].send.cq->attr)) ==
 		   -ENODEV);
 	OTC_EXPECT(bed, side[1].recv.nr == 16 && asked->nr == 1);
 	otc_end(bed);
@@ -405,10 +390,11 @@ static void otc_check_removal(struct otc_bed *bed)
 
 const struct otc_check otc_conn_checks[] = {
 	{ "connect", otc_check_connect },
+	{ "reads are negotiated", otc_check_reads },
 	{ "private data too long", otc_check_too_long },
 	{ "refused", otc_check_refused },
 	{ "nobody listens", otc_check_nobody },
-	{ "matches", otc_check_matches },
+	{ "port taken", otc_check_port_taken },
 	{ "listener goes", otc_check_listener_goes },
 	{ "graceful end", otc_check_graceful },
 	{ "abrupt end", otc_check_abrupt },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Checks of sdp/ot.h: messages, completions, Reads, Writes and keys. */
+/* Checks of sdp/ot/ot.h: messages, completions, Reads, Writes and keys. */
 #include <linux/err.h>
 #include <linux/mm.h>
 #include <linux/string.h>
@@ -40,7 +40,7 @@ static void otc_check_early(struct otc_bed *bed)
 	otc_recvs(to, 1);
 	greeting = otc_filled(from, 1, 16);
 	answer = otc_filled(to, 2, 16);
-	asked = otc_listen(bed, 0, NULL, 0);
+	asked = otc_listen(bed, 0, 0);
 	from->greeting = greeting;
 	to->answer = answer;
 	if (greeting && answer && asked && OTC_EXPECT(bed, !otc_connect(bed, "hello", 5)) &&

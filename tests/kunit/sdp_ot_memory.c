@@ -208,8 +208,6 @@ static struct sdp_ot_pool *otm_pool_create(struct sdp_ot_device *device,
 	struct otm_pool *pool;
 	u32 i;
 
-	if (attr->kind == SDP_OT_POOL_DATAGRAM)
-		return ERR_PTR(-EOPNOTSUPP);
 	if (!attr->elements || !attr->size ||
 	    (attr->kind == SDP_OT_POOL_RDMA && attr->size > device->max_pages))
 		return ERR_PTR(-EINVAL);
@@ -751,6 +749,7 @@ static struct sdp_ot_ep *otm_ep_create(struct sdp_ot_device *device,
 		return ERR_PTR(-ENOMEM);
 	ep->ot.device = device;
 	ep->ot.attr = *attr;
+	ep->ot.reads_out = attr->reads_out;
 	INIT_LIST_HEAD(&ep->sends);
 	INIT_LIST_HEAD(&ep->recvs);
 	list_add_tail(&ep->list, &otm_the.eps);
@@ -817,8 +816,7 @@ static struct sdp_ot_listener *otm_listen(struct sdp_ot_device *device,
 	if (error)
 		return ERR_PTR(error);
 	list_for_each_entry(listener, &otm_the.listeners, list)
-		if (listener->device == otm_device(device) && listener->attr.port == attr->port &&
-		    !memcmp(listener->attr.match, attr->match, sizeof(attr->match)))
+		if (listener->device == otm_device(device) && listener->attr.port == attr->port)
 			return ERR_PTR(-EADDRINUSE);
 	listener = kzalloc(sizeof(*listener), GFP_KERNEL);
 	if (!listener)
@@ -835,20 +833,6 @@ static void otm_listener_destroy(struct sdp_ot_listener *listener)
 	list_del(&listener->list);
 	otm_device_put(&listener->device->ot);
 	kfree(listener);
-}
-
-static int otm_set_refusal(struct sdp_ot_device *ot, const u8 *data, u32 length)
-{
-	struct otm_device *device = otm_device(ot);
-
-	if (length > ot->refusal_len)
-		return -EMSGSIZE;
-	if (device->gone)
-		return -ENODEV;
-	if (length)
-		memcpy(device->refusal, data, length);
-	device->refusal_len = length;
-	return 0;
 }
 
 static int otm_connect(struct sdp_ot_ep *ot, const struct sockaddr_storage *local,
@@ -906,50 +890,23 @@ static void otm_refuse(struct sdp_ot_conn_request *request, const u8 *data, u32 
 	otm_ended(ep, SDP_OT_REFUSED, -ECONNREFUSED);
 }
 
-static int otm_matches(const struct sdp_ot_listener *listener,
-		       const struct sdp_ot_conn_request *request)
-{
-	const struct sdp_ot_match *match = listener->attr.match;
-	int i, n = 0;
-
-	for (i = 0; i < SDP_OT_MATCHES; i++, match++) {
-		if (!match->size)
-			continue;
-		if (match->offset + match->size > request->length ||
-		    memcmp(request->data + match->offset, match->value, match->size))
-			return -1;
-		n++;
-	}
-	return n;
-}
-
 /* Tell a request, or refuse it. Return: false: it was told. */
 static bool otm_request_step(struct sdp_ot_conn_request *request)
 {
-	struct sdp_ot_listener *listener, *best = NULL;
-	bool listens = false;
-	int n, most = -1;
+	struct sdp_ot_listener *listener, *found = NULL;
 
 	if (request->told)
 		return false;
-	list_for_each_entry(listener, &otm_the.listeners, list) {
-		if (listener->device != request->device || listener->attr.port != request->port)
-			continue;
-		listens = true;
-		n = otm_matches(listener, request);
-		if (n > most) {
-			most = n;
-			best = listener;
-		}
-	}
-	if (!best || request->device->gone) {
-		otm_refuse(request, request->device->refusal,
-			   listens ? request->device->refusal_len : 0);
+	list_for_each_entry(listener, &otm_the.listeners, list)
+		if (listener->device == request->device && listener->attr.port == request->port)
+			found = listener;
+	if (!found || request->device->gone) {
+		otm_refuse(request, NULL, 0);
 		return true;
 	}
 	request->told = true;
-	best->attr.request(best->attr.context, request, request->data, request->length,
-			   &request->device->address, &request->device->address);
+	found->attr.request(found->attr.context, request, request->data, request->length,
+			    &request->device->address, &request->device->address);
 	return true;
 }
 
@@ -975,6 +932,8 @@ static int otm_accept(struct sdp_ot_conn_request *request, struct sdp_ot_ep *ot,
 	peer->state = OTM_UP;
 	ep->peer = peer;
 	peer->peer = ep;
+	ep->ot.reads_out = min(ep->ot.attr.reads_out, peer->ot.attr.reads_in);
+	peer->ot.reads_out = min(peer->ot.attr.reads_out, ep->ot.attr.reads_in);
 	ep->up_due = true;
 	peer->up_due = true;
 	if (length)
@@ -1059,7 +1018,6 @@ static const struct sdp_ot_ops otm_ops = {
 	.push = otm_push,
 	.listen = otm_listen,
 	.listener_destroy = otm_listener_destroy,
-	.set_refusal = otm_set_refusal,
 	.connect = otm_connect,
 	.accept = otm_accept,
 	.reject = otm_reject,
@@ -1096,7 +1054,7 @@ struct otm *otm_begin(struct net *net)
 			.caps = SDP_OT_CAP_INVALIDATE | SDP_OT_CAP_SOFTWARE,
 			.request_len = 92,
 			.answer_len = 196,
-			.refusal_len = sizeof(device->refusal),
+			.refusal_len = 64,
 			.max_message = 1 << 20,
 			.max_rdma = 1 << 20,
 			.max_segments = OTM_SEGMENTS,

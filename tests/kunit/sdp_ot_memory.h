@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * A transport of sdp/ot.h in memory: two devices whose endpoints reach each other, and nothing
+ * A transport of sdp/ot/ot.h in memory: two devices whose endpoints reach each other, and nothing
  * happens by itself. Each otm_step() does one thing: a post is carried out, a completion or an
  * event is told. A test decides how many, holds completions back, breaks connections, lets ops
  * fail and takes devices away. For one thread.
@@ -8,7 +8,7 @@
 #ifndef KUNIT_SDP_OT_MEMORY_H
 #define KUNIT_SDP_OT_MEMORY_H
 
-#include "../../sdp/ot.h"
+#include "../../sdp/ot/ot.h"
 
 #define OTM_DEVICES	2
 
@@ -29,8 +29,6 @@ struct otm_device {
 	struct sockaddr_storage address;
 	int refs;
 	bool gone;
-	u8 refusal[64];
-	u32 refusal_len;
 };
 
 /**

@@ -3,11 +3,13 @@
  * SDP's transport interface: the checks of its contract over the transport in memory, failures of
  * that, and the registry of transports.
  */
+#include <linux/delay.h>
 #include <linux/in.h>
+#include <linux/jiffies.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
-#include "../../sdp/ot_devices.h"
+#include "../../sdp/ot/devices.h"
 #include "ktest.h"
 #include "sdp_ot_checks.h"
 #include "sdp_ot_memory.h"
@@ -78,9 +80,9 @@ static const struct sdp_ot_user sdp_ot_test_user = { .request = sdp_ot_requested
 
 static void registers_transports(struct kunit *test)
 {
-	struct sockaddr_storage local = {}, elsewhere = { .ss_family = AF_INET };
 	struct otc_bed *bed = sdp_ot_begin();
 	struct sdp_ot *ot = &sdp_ot_memory->ot;
+	struct sockaddr_storage local = {};
 	struct sdp_ot_ops lacking = *ot->ops;
 	struct sdp_ot wrong = { .name = "wrong", .ops = &lacking };
 	struct sdp_ot_device *device;
@@ -101,14 +103,6 @@ static void registers_transports(struct kunit *test)
 	bed->ops->device_put(device);
 	device = sdp_ot_route(&init_net, &bed->remote, &bed->remote, 0, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(device), -EADDRNOTAVAIL);
-	device = sdp_ot_device_of(&init_net, &bed->remote);
-	KUNIT_EXPECT_PTR_EQ(test, device, bed->devices[1]);
-	bed->ops->device_put(device);
-	KUNIT_EXPECT_NULL(test, sdp_ot_device_of(&init_net, &elsewhere));
-
-	/* a device that goes is not found any more */
-	otm_remove(sdp_ot_memory, 1);
-	KUNIT_EXPECT_NULL(test, sdp_ot_device_of(&init_net, &bed->remote));
 	sdp_ot_unregister(ot);
 	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
 	sdp_ot_exit();
@@ -127,7 +121,7 @@ static void listens_on_each_device(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, sdp_ot_init(&sdp_ot_test_user), 0);
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	sdp_ot_asked = 0;
-	((struct sockaddr_in *)&bed->remote)->sin_port = htons(sdp_ot_rendezvous_port);
+	((struct sockaddr_in *)&bed->remote)->sin_port = htons(sdp_ot_port);
 	attr.send_cq = bed->ops->cq_create(bed->devices[0], &cq_attr);
 	attr.recv_cq = attr.send_cq;
 	attr.event = otc_note_event;
@@ -149,18 +143,15 @@ static void listens_on_each_device(struct kunit *test)
 /* a device that cannot listen is of use for connects, and listens later */
 static void listens_later(struct kunit *test)
 {
-	struct otc_bed *bed = sdp_ot_begin();
-	struct sdp_ot *ot = &sdp_ot_memory->ot;
-	struct sdp_ot_device *device;
+	struct sdp_ot *ot;
 
+	sdp_ot_begin();
+	ot = &sdp_ot_memory->ot;
 	KUNIT_ASSERT_EQ(test, sdp_ot_init(&sdp_ot_test_user), 0);
 	sdp_ot_memory->fail[OTM_LISTEN] = -EADDRINUSE;
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	/* the first device was refused once, and has listened with its address */
 	KUNIT_EXPECT_EQ(test, sdp_ot_memory->fail[OTM_LISTEN], 0);
-	device = sdp_ot_device_of(&init_net, &bed->remote);
-	KUNIT_EXPECT_PTR_EQ(test, device, bed->devices[1]);
-	bed->ops->device_put(device);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
 	sdp_ot_unregister(ot);
 	sdp_ot_exit();
@@ -173,26 +164,62 @@ static void listens_on_demand(struct kunit *test)
 	static const struct sdp_ot_user user = { .request = sdp_ot_requested, .on_demand = true };
 	struct otc_bed *bed = sdp_ot_begin();
 	struct sdp_ot *ot = &sdp_ot_memory->ot;
+	struct sdp_ot_net one, other;
 
 	KUNIT_ASSERT_EQ(test, sdp_ot_init(&user), 0);
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 0);
-	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
-	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	sdp_ot_listen_get(&one, bed->net);
+	sdp_ot_listen_get(&other, bed->net);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
-	sdp_ot_listen_put(bed->net);
+	sdp_ot_listen_put(&one);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 2);
 	otm_remove(sdp_ot_memory, 0);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 1);
-	sdp_ot_listen_put(bed->net);
+	sdp_ot_listen_put(&other);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 0);
 	/* a transport that comes later finds who wants it */
 	sdp_ot_unregister(ot);
-	KUNIT_EXPECT_EQ(test, sdp_ot_listen_get(bed->net), 0);
+	sdp_ot_listen_get(&one, bed->net);
 	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&sdp_ot_memory->listeners), 1);
 	sdp_ot_unregister(ot);
-	sdp_ot_listen_put(bed->net);
+	sdp_ot_listen_put(&one);
+	sdp_ot_exit();
+	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
+}
+
+/* a device for which memory was short is tried again, and is visible until it listens */
+static void listens_after_a_retry(struct kunit *test)
+{
+	static const struct sdp_ot_user user = { .request = sdp_ot_requested, .on_demand = true };
+	const unsigned long end = jiffies + 10 * HZ;
+	struct otc_bed *bed = sdp_ot_begin();
+	struct sdp_ot *ot = &sdp_ot_memory->ot;
+	struct sdp_ot_net wanted;
+	u32 listening, pending;
+
+	KUNIT_ASSERT_EQ(test, sdp_ot_init(&user), 0);
+	KUNIT_ASSERT_EQ(test, sdp_ot_register(ot), 0);
+	sdp_ot_memory->fail[OTM_LISTEN] = -ENOMEM;
+	sdp_ot_listen_get(&wanted, bed->net);
+	sdp_ot_listeners(&listening, &pending);
+	KUNIT_EXPECT_EQ(test, listening, 1);
+	KUNIT_EXPECT_EQ(test, pending, 1);
+	do {
+		msleep(20);
+		sdp_ot_listeners(&listening, &pending);
+	} while (pending && time_before(jiffies, end));
+	KUNIT_EXPECT_EQ(test, listening, 2);
+	KUNIT_EXPECT_EQ(test, pending, 0);
+	/* one that is not wanted any more is not tried */
+	sdp_ot_listen_put(&wanted);
+	sdp_ot_memory->fail[OTM_LISTEN] = -ENOMEM;
+	sdp_ot_listen_get(&wanted, bed->net);
+	sdp_ot_listen_put(&wanted);
+	sdp_ot_listeners(&listening, &pending);
+	KUNIT_EXPECT_EQ(test, listening + pending, 0);
+	sdp_ot_unregister(ot);
 	sdp_ot_exit();
 	KUNIT_EXPECT_TRUE(test, otm_end(sdp_ot_memory));
 }
@@ -298,6 +325,7 @@ static struct ktest_case cases[] = {
 	KTEST_CASE(listens_on_each_device),
 	KTEST_CASE(listens_later),
 	KTEST_CASE(listens_on_demand),
+	KTEST_CASE(listens_after_a_retry),
 	KTEST_CASE(fails_on_request),
 	KTEST_CASE(steps_and_breaks),
 	{}

@@ -582,7 +582,7 @@ static void pair_check_idle(struct sdp_pair *p)
 		pair_must(p, !c->sink.refusing && !c->sink.answering && !c->credit.hold);
 		pair_must(p, !c->sink.cancel_due && !c->sink.cancelling);
 		if (c->sink.offered_nr)
-			pair_must(p, c->sink.offered[0].read == c->sink.offered[0].told);
+			pair_must(p, c->sink.offered[0].read == c->sink.offered[0].reported);
 		pair_must(p, !c->owes_suspend && (!c->ask_size || c->asked_size));
 	}
 }

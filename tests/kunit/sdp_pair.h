@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-#include "../../sdp/state.h"
+#include "../../sdp/state/state.h"
 
 #define PAIR_ITEMS	256	/* messages and Writes on their way, for each direction */
 #define PAIR_BUFS	1024	/* cookies of offers and buffers, for each end */

@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include "../../sdp/wire.h"
+#include "../../sdp/state/wire.h"
 #include "ktest.h"
 #include "vectors.h"
 
@@ -24,6 +24,8 @@ struct message {
 
 #define IPV4(last)	{ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 77, 0, last }
 
+#define NAME		{ 1, 2, 3, 4, 5, 6, 7, 8 }
+
 #define IPV6(last)	{ 0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last }
 
 static const struct message messages[] = {
@@ -32,52 +34,53 @@ static const struct message messages[] = {
 		{
 			.mid = SDP_MID_HELLO, .bufs = 64,
 			.hello = {
-				.version = 0x22, .ipv = 4, .caps = SDP_CAP_INVALIDATE,
+				.version = 0x30, .ipv = 4, .caps = SDP_CAP_INVALIDATE,
 				.max_adverts = 8, .want_size = 0x10000, .size = 0x8000,
 				.local_port = 0xc001, .dst_port = 0x1f90,
-				.src = IPV4(1), .dst = IPV4(2),
+				.src = IPV4(1), .dst = IPV4(2), .name = NAME,
 			},
 		},
-		"00000040 0000005c 00000000 00000000 22410008 00010000 00008000 c0011f90 +12 0a4d0001 +12 0a4d0002 +28",
+		"00000040 0000005c 00000000 00000000 30410008 00010000 00008000 c0011f90 +12 0a4d0001 +12 0a4d0002 +4 0102030405060708 +16",
 	}, {
 		"full Hello, IPv6, ExtMaxAdverts", SDP_IN_REQUEST,
 		{
 			.mid = SDP_MID_HELLO, .bufs = 4,
 			.hello = {
-				.version = 0x22, .ipv = 6, .caps = SDP_CAP_EXT_ADVERTS,
+				.version = 0x30, .ipv = 6, .caps = SDP_CAP_EXT_ADVERTS,
 				.max_adverts = 300, .want_size = 256, .size = 256,
 				.local_port = 1, .dst_port = 2,
-				.src = IPV6(1), .dst = IPV6(2),
+				.src = IPV6(1), .dst = IPV6(2), .name = NAME,
 			},
 		},
-		"00000004 0000005c 00000000 00000000 226200ff 00000100 00000100 00010002 20010db8 +11 01 20010db8 +11 02 0000012c +24",
+		"00000004 0000005c 00000000 00000000 306200ff 00000100 00000100 00010002 20010db8 +11 01 20010db8 +11 02 0000012c 0102030405060708 +16",
 	}, {
 		"compact Hello", SDP_IN_REQUEST,
 		{
 			.mid = SDP_MID_HELLO, .bufs = 3,
 			.hello = {
-				.compact = true, .version = 0x22, .ipv = 4, .max_adverts = 1,
+				.compact = true, .version = 0x30, .ipv = 4, .max_adverts = 1,
 				.want_size = 4096, .size = 8192, .local_port = 5, .dst_port = 6,
+				.name = NAME,
 			},
 		},
-		"00000003 00000020 00000000 00000000 22400001 00001000 00002000 00050006",
+		"00000003 00000028 00000000 00000000 30400001 00001000 00002000 00050006 0102030405060708",
 	}, {
 		"HelloAck", SDP_IN_ANSWER,
 		{
 			.mid = SDP_MID_HELLO_ACK, .bufs = 16,
-			.hello = { .version = 0x22, .max_adverts = 4, .size = 4096 },
+			.hello = { .version = 0x30, .max_adverts = 4, .size = 4096, .name = NAME },
 		},
-		"01000010 000000c4 00000000 00000000 22000004 00001000 +172",
+		"01000010 000000c4 00000000 00000000 30000004 00001000 0102030405060708 +164",
 	}, {
 		"compact HelloAck", SDP_IN_ANSWER,
 		{
 			.mid = SDP_MID_HELLO_ACK, .bufs = 16,
 			.hello = {
-				.compact = true, .version = 0x22, .caps = SDP_CAP_INVALIDATE,
-				.max_adverts = 4, .size = 4096,
+				.compact = true, .version = 0x30, .caps = SDP_CAP_INVALIDATE,
+				.max_adverts = 4, .size = 4096, .name = NAME,
 			},
 		},
-		"01000010 00000018 00000000 00000000 22010004 00001000",
+		"01000010 00000020 00000000 00000000 30010004 00001000 0102030405060708",
 	},
 	{ "DisConn", SDP_IN_SEND, { .mid = SDP_MID_DISCONN, .bufs = 2, .mseq = 9, .mseq_ack = 8 },
 	  "02000002 00000010 00000009 00000008" },
@@ -166,7 +169,8 @@ static bool same_hello(const struct sdp_hello *a, const struct sdp_hello *b)
 	       a->caps == b->caps && a->max_adverts == b->max_adverts &&
 	       a->want_size == b->want_size && a->size == b->size &&
 	       a->local_port == b->local_port && a->dst_port == b->dst_port &&
-	       !memcmp(a->src, b->src, 16) && !memcmp(a->dst, b->dst, 16);
+	       !memcmp(a->name, b->name, 8) && !memcmp(a->src, b->src, 16) &&
+	       !memcmp(a->dst, b->dst, 16);
 }
 
 /* two messages, as far as their kind has the fields */
@@ -212,8 +216,6 @@ static void vectors(struct ktest *test)
 		hdr = sdp_wire_encode(&m->msg, out);
 		KTEST_EQ_MSG(test, hdr, msg.hdr_len, "%s", m->name);
 		KTEST_MEMEQ_MSG(test, out, wire, hdr, "%s", m->name);
-		KTEST_TRUE_MSG(test, strcmp(sdp_wire_mid_name(msg.mid), "reserved") != 0, "%s",
-			       m->name);
 	}
 }
 
@@ -232,15 +234,16 @@ static const struct {
 	{ "Len wraps", "Data", 4, "ffffffff", SDP_FAULT_LENGTH },
 	{ "Hello's Len", "full Hello", 4, "0000005b", SDP_FAULT_LENGTH },
 	{ "Hello cut", "compact Hello", 4, "0000005c", SDP_FAULT_LENGTH },
-	{ "HelloAck's Len", "HelloAck", 4, "00000020", SDP_FAULT_LENGTH },
+	{ "HelloAck's Len", "HelloAck", 4, "00000021", SDP_FAULT_LENGTH },
 	{ "HelloAck in a request", "full Hello", 0, "01", SDP_FAULT_CARRIER },
 	{ "Data in a request", "full Hello", 0, "ff", SDP_FAULT_CARRIER },
 	{ "Hello in an answer", "HelloAck", 0, "00", SDP_FAULT_CARRIER },
 	{ "Hello in a Send", "DisConn", 0, "00", SDP_FAULT_CARRIER },
 	{ "HelloAck in a Send", "DisConn", 0, "01", SDP_FAULT_CARRIER },
 	{ "version 1.1", "full Hello", 16, "11", SDP_FAULT_VERSION },
-	{ "version 3.2", "compact HelloAck", 16, "32", SDP_FAULT_VERSION },
-	{ "minor version", "full Hello", 16, "2f", SDP_OK },
+	{ "version 2.2", "full Hello", 16, "22", SDP_FAULT_VERSION },
+	{ "version 4.0", "compact HelloAck", 16, "40", SDP_FAULT_VERSION },
+	{ "minor version", "full Hello", 16, "3f", SDP_OK },
 	{ "IPV 0", "full Hello", 17, "00", SDP_FAULT_IPV },
 	{ "IPV in the low nibble", "compact Hello", 17, "04", SDP_FAULT_IPV },
 	{ "IPv4 address in front", "full Hello", 32, "0a", SDP_FAULT_IPV },
@@ -390,19 +393,22 @@ static void refusals(struct ktest *test)
 	u8 p[SDP_REFUSAL_LEN];
 	int reason;
 
-	for (reason = SDP_REFUSED_NO_LISTENER; reason <= SDP_REFUSED_RESOURCES; reason++) {
+	for (reason = SDP_REFUSED_UNKNOWN; reason <= SDP_REFUSED_RESOURCES; reason++) {
 		sdp_wire_put_refusal(reason, p);
-		KTEST_EQ(test, p[0], 0x22);
+		KTEST_EQ(test, p[0], 0x30);
 		KTEST_EQ(test, p[1], reason);
 		KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p)), reason);
-		KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p) - 1), SDP_REFUSED_NO_LISTENER);
+		KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p) - 1), SDP_REFUSED_UNKNOWN);
 	}
 	p[1] = SDP_REFUSED_RESOURCES + 1;
-	KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p)), SDP_REFUSED_NO_LISTENER);
+	KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p)), SDP_REFUSED_UNKNOWN);
+	p[0] = 0x22;
+	p[1] = SDP_REFUSED_VERSION;
+	KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p)), SDP_REFUSED_VERSION);
 	p[0] = 0x11;
-	p[1] = SDP_REFUSED_BACKLOG;
-	KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p)), SDP_REFUSED_NO_LISTENER);
-	KTEST_EQ(test, sdp_wire_refusal(NULL, 0), SDP_REFUSED_NO_LISTENER);
+	p[1] = SDP_REFUSED_LATER;
+	KTEST_EQ(test, sdp_wire_refusal(p, sizeof(p)), SDP_REFUSED_UNKNOWN);
+	KTEST_EQ(test, sdp_wire_refusal(NULL, 0), SDP_REFUSED_UNKNOWN);
 	KTEST_EQ(test, sdp_wire_fault_refusal(SDP_FAULT_VERSION), SDP_REFUSED_VERSION);
 	KTEST_EQ(test, sdp_wire_fault_refusal(SDP_FAULT_PORT), SDP_REFUSED_MALFORMED);
 }
@@ -415,7 +421,6 @@ static void every_fault_has_a_name(struct ktest *test)
 		for (b = 0; b < a; b++)
 			KTEST_TRUE(test, strcmp(sdp_wire_fault_name(a), sdp_wire_fault_name(b)));
 	KTEST_STREQ(test, sdp_wire_fault_name(SDP_FAULTS), "unknown");
-	KTEST_STREQ(test, sdp_wire_mid_name(0x0f), "reserved");
 }
 
 static void random_octets(struct ktest *test)

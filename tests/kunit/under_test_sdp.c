@@ -3,9 +3,9 @@
  * The pure files of the Sockets Direct Protocol, compiled into the test module, as in
  * under_test.c.
  */
-#include "../../sdp/wire.c"
-#include "../../sdp/state_table.c"
-#include "../../sdp/state.c"
-#include "../../sdp/state_credit.c"
-#include "../../sdp/state_source.c"
-#include "../../sdp/state_sink.c"
+#include "../../sdp/state/wire.c"
+#include "../../sdp/state/table.c"
+#include "../../sdp/state/state.c"
+#include "../../sdp/state/credit.c"
+#include "../../sdp/state/source.c"
+#include "../../sdp/state/sink.c"

@@ -2,4 +2,4 @@
 /* Registered transports, compiled into the test module. */
 #define __DISABLE_EXPORTS
 
-#include "../../sdp/ot.c"
+#include "../../sdp/ot/devices.c"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * offload_fail: a protocol that fails on command, for the tests of krdma_ops.
+ * offload_fail: a road that fails on command, for the tests of krdma_ops.
  *
- * - fail_main.c: the module, its parameters, the operations
+ * - fail_main.c: the module, its parameters, the steps
  * - fail_wrong.c: registrations that the switch must refuse
  */
 #ifndef FAIL_H
@@ -11,6 +11,6 @@
 #include <krdma/offload.h>
 
 /* Registers @good with one field spoilt after the other. Return: 0: all were refused. */
-int fail_wrong(const struct offload_protosw *good);
+int fail_wrong(const struct offload_road *good);
 
 #endif

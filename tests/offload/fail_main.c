@@ -1,50 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The protocol. Its sockets can be made, bound and listen; nothing ever connects to them. The
- * parameter "at" names the call that fails, "error" how, and both may change at any time.
+ * The road. The parameter "at" names the step that fails, "error" how; both may change at any time.
  *
- *	none		offers() says no, so that no socket connects
- *	create, bind, listen, offers, connect	these calls return the error
- *	async		connect() begins, and fails after delay_ms
- *	never		connect() begins, and nothing more comes
- *	accept		accept() returns the error; see "ring"
- *
- * A number that is written to "ring" makes each listener say so often that a connection is there,
- * which is not true.
+ *	none		offers() says that the peer is not reached
+ *	offers		offers() returns the error
+ *	slower		offers() says that TCP is faster; open() then fails
+ *	open		open() returns the error
+ *	async		open() begins, and fails after delay_ms
+ *	never		open() begins, and nothing more comes
+ *	lie		wrong names of the connection, which the switch must not know; then the
+ *			right one
+ *	passive		the passive end is up, and learns after delay_ms that the road has failed
+ *	up		both ends are up, and learn at once that the road has failed
+ *	send		both ends are up, and sendmsg() returns the error
+ *	break		both ends are up, and the first sendmsg() is told that the road has failed
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/wait.h>
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
-#include <net/inet_sock.h>
-#include <net/ipv6.h>
 #include <net/sock.h>
-#include <net/tcp_states.h>
 
 #include "fail.h"
 
 enum fail_place {
 	FAIL_NONE,
-	FAIL_CREATE,
-	FAIL_BIND,
-	FAIL_LISTEN,
 	FAIL_OFFERS,
-	FAIL_CONNECT,
+	FAIL_SLOWER,
+	FAIL_OPEN,
 	FAIL_ASYNC,
 	FAIL_NEVER,
-	FAIL_ACCEPT,
+	FAIL_LIE,
+	FAIL_PASSIVE,
+	FAIL_UP,
+	FAIL_SEND,
+	FAIL_BREAK,
 };
 
 static const char * const fail_places[] = {
 	[FAIL_NONE]	= "none",
-	[FAIL_CREATE]	= "create",
-	[FAIL_BIND]	= "bind",
-	[FAIL_LISTEN]	= "listen",
 	[FAIL_OFFERS]	= "offers",
-	[FAIL_CONNECT]	= "connect",
+	[FAIL_SLOWER]	= "slower",
+	[FAIL_OPEN]	= "open",
 	[FAIL_ASYNC]	= "async",
 	[FAIL_NEVER]	= "never",
-	[FAIL_ACCEPT]	= "accept",
+	[FAIL_LIE]	= "lie",
+	[FAIL_PASSIVE]	= "passive",
+	[FAIL_UP]	= "up",
+	[FAIL_SEND]	= "send",
+	[FAIL_BREAK]	= "break",
 };
 
 static enum fail_place fail_at;
@@ -66,7 +72,7 @@ static int fail_at_get(char *buffer, const struct kernel_param *param)
 
 static const struct kernel_param_ops fail_at_ops = { .set = fail_at_set, .get = fail_at_get };
 module_param_cb(at, &fail_at_ops, NULL, 0644);
-MODULE_PARM_DESC(at, "Call that fails");
+MODULE_PARM_DESC(at, "Step that fails");
 
 static int fail_error = EIO;
 module_param_named(error, fail_error, int, 0644);
@@ -74,7 +80,7 @@ MODULE_PARM_DESC(error, "Errno of the failure");
 
 static unsigned int fail_delay_ms = 100;
 module_param_named(delay_ms, fail_delay_ms, uint, 0644);
-MODULE_PARM_DESC(delay_ms, "When an asynchronous connect fails");
+MODULE_PARM_DESC(delay_ms, "When a step that takes time fails");
 
 static int fail_number = 260;
 module_param_named(protocol, fail_number, int, 0444);
@@ -88,343 +94,251 @@ static bool fail_check;
 module_param_named(wrong, fail_check, bool, 0444);
 MODULE_PARM_DESC(wrong, "Only try wrong registrations");
 
-static atomic_t fail_calls[ARRAY_SIZE(fail_places)];
+static atomic_t fail_opened = ATOMIC_INIT(0);
+static atomic_t fail_believed = ATOMIC_INIT(0);
+static atomic_t fail_right = ATOMIC_INIT(0);
 
-static int fail_calls_get(char *buffer, const struct kernel_param *param)
+static int fail_number_get(char *buffer, const struct kernel_param *param)
 {
-	int i, len = 0;
-
-	for (i = 0; i < ARRAY_SIZE(fail_places); i++)
-		len += sysfs_emit_at(buffer, len, "%s %d\n", fail_places[i],
-				     atomic_read(&fail_calls[i]));
-	return len;
+	return sysfs_emit(buffer, "%d\n", atomic_read((atomic_t *)param->arg));
 }
 
-static const struct kernel_param_ops fail_calls_ops = { .get = fail_calls_get };
-module_param_cb(failed, &fail_calls_ops, NULL, 0444);
-MODULE_PARM_DESC(failed, "How often each call has failed");
+static const struct kernel_param_ops fail_number_ops = { .get = fail_number_get };
+module_param_cb(opened, &fail_number_ops, &fail_opened, 0444);
+MODULE_PARM_DESC(opened, "How often a connection was opened");
+module_param_cb(believed, &fail_number_ops, &fail_believed, 0444);
+MODULE_PARM_DESC(believed, "Lies that found a connection");
+module_param_cb(right, &fail_number_ops, &fail_right, 0444);
+MODULE_PARM_DESC(right, "Right names that found a connection");
 
 /**
- * struct fail_sock - a socket
- * @inet: the sock
- * @listener: in the list of listeners
- * @work: ends an asynchronous connect; has a reference on the sock while it is queued
- * @end: what the work ends it with
- * @local: address
+ * struct fail_conn - an end whose failure is still to come
+ * @conn: connection, with a reference of its own
+ * @work: fails it
  */
-struct fail_sock {
-	struct inet_sock inet;
-	struct list_head listener;
+struct fail_conn {
+	struct offload_conn *conn;
 	struct delayed_work work;
-	int end;
-	struct sockaddr_storage local;
-};
-
-static struct proto fail_prot = {
-	.name		= "FAIL",
-	.obj_size	= sizeof(struct fail_sock),
 };
 
 static struct workqueue_struct *fail_queue;
-static atomic_t fail_socks = ATOMIC_INIT(0);
-static DECLARE_WAIT_QUEUE_HEAD(fail_socks_wait);
-static LIST_HEAD(fail_listeners);
-static DEFINE_MUTEX(fail_listeners_lock);
+static atomic_t fail_pending = ATOMIC_INIT(0);
+static struct offload_road fail_road;
 
-static struct fail_sock *fail_sk(const struct sock *sk)
+static int fail_errno(void)
 {
-	return (struct fail_sock *)sk;
-}
-
-/* Return: 0, or the errno with which the call is to fail. */
-static int fail_here(enum fail_place place)
-{
-	if (READ_ONCE(fail_at) != place)
-		return 0;
-	atomic_inc(&fail_calls[place]);
 	return -READ_ONCE(fail_error);
 }
 
-static int fail_ring(const char *value, const struct kernel_param *param)
-{
-	struct fail_sock *fsk;
-	unsigned int times;
-	int rc;
-
-	rc = kstrtouint(value, 0, &times);
-	if (rc)
-		return rc;
-	mutex_lock(&fail_listeners_lock);
-	list_for_each_entry(fsk, &fail_listeners, listener)
-		for (unsigned int i = 0; i < min(times, 1000u); i++)
-			fsk->inet.sk.sk_data_ready(&fsk->inet.sk);
-	mutex_unlock(&fail_listeners_lock);
-	return 0;
-}
-
-static const struct kernel_param_ops fail_ring_ops = { .set = fail_ring };
-module_param_cb(ring, &fail_ring_ops, NULL, 0200);
-MODULE_PARM_DESC(ring, "Listeners say so often that there is a connection");
-
 static void fail_work(struct work_struct *work)
 {
-	struct fail_sock *fsk = container_of(work, struct fail_sock, work.work);
-	struct sock *sk = &fsk->inet.sk;
+	struct fail_conn *fc = container_of(work, struct fail_conn, work.work);
 
-	lock_sock(sk);
-	if (sk->sk_state == TCP_SYN_SENT) {
-		WRITE_ONCE(sk->sk_err, fsk->end);
-		sk->sk_state = TCP_CLOSE;
-		sk->sk_state_change(sk);
-		sk_error_report(sk);
-	}
-	release_sock(sk);
-	sock_put(sk);
+	offload_road_failed(fc->conn, fail_errno());
+	offload_conn_put(fc->conn);
+	kfree(fc);
+	if (atomic_dec_and_test(&fail_pending))
+		wake_up_var(&fail_pending);
 }
 
-static void fail_destruct(struct sock *sk)
+static int fail_later(struct offload_conn *conn)
 {
-	skb_queue_purge(&sk->sk_error_queue);
-	if (atomic_dec_and_test(&fail_socks))
-		wake_up(&fail_socks_wait);
-}
+	struct fail_conn *fc = kzalloc(sizeof(*fc), GFP_KERNEL);
 
-static int fail_release(struct socket *sock)
-{
-	struct sock *sk = sock->sk;
-	struct fail_sock *fsk = fail_sk(sk);
-
-	if (!sk)
-		return 0;
-	mutex_lock(&fail_listeners_lock);
-	list_del_init(&fsk->listener);
-	mutex_unlock(&fail_listeners_lock);
-	lock_sock(sk);
-	sk->sk_state = TCP_CLOSE;
-	release_sock(sk);
-	if (cancel_delayed_work_sync(&fsk->work))
-		sock_put(sk);
-	sock_orphan(sk);
-	sock->sk = NULL;
-	sock_prot_inuse_add(sock_net(sk), &fail_prot, -1);
-	sock_put(sk);
+	if (!fc)
+		return -ENOMEM;
+	offload_conn_get(conn);
+	fc->conn = conn;
+	atomic_inc(&fail_pending);
+	INIT_DELAYED_WORK(&fc->work, fail_work);
+	queue_delayed_work(fail_queue, &fc->work, msecs_to_jiffies(READ_ONCE(fail_delay_ms)));
 	return 0;
 }
 
-static int fail_bind(struct socket *sock, struct sockaddr *address, int len)
+/* The passive end, with a reference of the caller's. */
+static struct offload_conn *fail_find(struct offload_conn *conn, u8 flip, u16 port)
 {
-	int rc = fail_here(FAIL_BIND);
+	struct sockaddr_storage local, remote;
+	u8 name[OFFLOAD_NAME_HASH];
 
-	if (!rc)
-		memcpy(&fail_sk(sock->sk)->local, address,
-		       min_t(size_t, len, sizeof(fail_sk(sock->sk)->local)));
-	return rc;
+	offload_conn_addresses(conn, &local, &remote);
+	offload_conn_name(conn, false, name);
+	name[0] ^= flip;
+	/* the port is at the same place in both families */
+	((struct sockaddr_in *)&local)->sin_port ^= htons(port);
+	return offload_conn_find(sock_net(offload_conn_sk(conn)), &remote, &local, name,
+				 &fail_road);
 }
 
-static int fail_listen(struct socket *sock, int backlog)
+/* The program may not have accepted it yet. */
+static struct offload_conn *fail_find_accepted(struct offload_conn *conn)
 {
-	struct fail_sock *fsk = fail_sk(sock->sk);
-	int rc = fail_here(FAIL_LISTEN);
+	struct offload_conn *found;
+	int tries = 250;
 
-	if (rc)
-		return rc;
-	mutex_lock(&fail_listeners_lock);
-	sock->sk->sk_state = TCP_LISTEN;
-	if (list_empty(&fsk->listener))
-		list_add(&fsk->listener, &fail_listeners);
-	mutex_unlock(&fail_listeners_lock);
+	do {
+		found = fail_find(conn, 0, 0);
+		if (!IS_ERR(found) || PTR_ERR(found) != -EAGAIN)
+			break;
+		msleep(20);
+	} while (tries--);
+	return found;
+}
+
+static void fail_lie_once(struct offload_conn *conn, u8 flip, u16 port)
+{
+	struct offload_conn *found = fail_find(conn, flip, port);
+
+	if (IS_ERR(found))
+		return;
+	atomic_inc(&fail_believed);
+	offload_road_failed(found, fail_errno());
+	offload_conn_put(found);
+}
+
+static int fail_lie(struct offload_conn *conn)
+{
+	struct offload_conn *found;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		fail_lie_once(conn, BIT(i), 0);
+	fail_lie_once(conn, 0, 1);
+	fail_lie_once(conn, 0, 0x8000);
+	found = fail_find_accepted(conn);
+	if (!IS_ERR(found)) {
+		atomic_inc(&fail_right);
+		offload_road_failed(found, fail_errno());
+		offload_conn_put(found);
+	}
+	return fail_errno();
+}
+
+/* Each end has a reference on the other one, for its close(). */
+static int fail_ends(struct offload_conn *conn, struct offload_conn *peer, enum fail_place place)
+{
+	if (place == FAIL_PASSIVE) {
+		offload_road_up(peer, NULL);
+		fail_later(peer);
+		return fail_errno();
+	}
+	offload_conn_get(conn);
+	if (!offload_conn_set_priv(peer, conn)) {
+		offload_conn_put(conn);
+		return fail_errno();
+	}
+	offload_conn_get(peer);
+	if (!offload_conn_set_priv(conn, peer))
+		offload_conn_put(peer);
+	offload_road_up(peer, conn);
+	offload_road_up(conn, peer);
+	if (place == FAIL_UP) {
+		offload_road_failed(peer, fail_errno());
+		offload_road_failed(conn, fail_errno());
+	}
 	return 0;
 }
 
-static int fail_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+static int fail_both(struct offload_conn *conn, enum fail_place place)
 {
-	long timeo = sock_rcvtimeo(sock->sk, arg->flags & O_NONBLOCK);
-	int rc = fail_here(FAIL_ACCEPT);
-
-	if (rc || !timeo)
-		return rc ?: -EAGAIN;
-	/* nothing will ever come */
-	timeo = schedule_timeout_interruptible(timeo);
-	return signal_pending(current) ? sock_intr_errno(timeo) : -EAGAIN;
-}
-
-/* until the attempt is over. The sock is locked, but not meanwhile. */
-static int fail_connect_wait(struct sock *sk, long timeo)
-{
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
-
-	add_wait_queue(sk_sleep(sk), &wait);
-	while (sk->sk_state == TCP_SYN_SENT && timeo && !signal_pending(current)) {
-		release_sock(sk);
-		timeo = wait_woken(&wait, TASK_INTERRUPTIBLE, timeo);
-		lock_sock(sk);
-	}
-	remove_wait_queue(sk_sleep(sk), &wait);
-	if (sk->sk_state != TCP_SYN_SENT)
-		return sock_error(sk) ?: -ECONNABORTED;
-	return timeo && signal_pending(current) ? sock_intr_errno(timeo) : -EINPROGRESS;
-}
-
-static int fail_connect(struct socket *sock, struct sockaddr *address, int len, int flags)
-{
-	struct sock *sk = sock->sk;
-	struct fail_sock *fsk = fail_sk(sk);
+	struct offload_conn *peer = fail_find_accepted(conn);
 	int rc;
 
-	/* give up what is under way; the work then finds nothing to do */
-	if (address->sa_family == AF_UNSPEC) {
-		lock_sock(sk);
-		sk->sk_state = TCP_CLOSE;
-		sk->sk_err = 0;
-		sk->sk_state_change(sk);
-		release_sock(sk);
-		return 0;
-	}
-	rc = fail_here(FAIL_CONNECT);
-	if (rc)
-		return rc;
-	lock_sock(sk);
-	rc = -EALREADY;
-	if (sk->sk_state != TCP_CLOSE)
-		goto out;
-	rc = -EHOSTUNREACH;
-	fsk->end = -fail_here(FAIL_ASYNC);
-	if (!fsk->end && !fail_here(FAIL_NEVER))
-		goto out;
-	sk->sk_state = TCP_SYN_SENT;
-	if (fsk->end) {
-		sock_hold(sk);
-		if (!queue_delayed_work(fail_queue, &fsk->work, msecs_to_jiffies(fail_delay_ms)))
-			sock_put(sk);
-	}
-	rc = fail_connect_wait(sk, sock_sndtimeo(sk, flags & O_NONBLOCK));
-out:
-	release_sock(sk);
+	if (IS_ERR(peer))
+		return PTR_ERR(peer);
+	rc = fail_ends(conn, peer, place);
+	offload_conn_put(peer);
 	return rc;
 }
 
-static int fail_getname(struct socket *sock, struct sockaddr *address, int peer)
+static int fail_open(struct offload_conn *conn)
 {
-	const struct sockaddr_storage *local = &fail_sk(sock->sk)->local;
-	int len = sock->sk->sk_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-						    sizeof(struct sockaddr_in);
+	enum fail_place place = READ_ONCE(fail_at);
 
-	if (peer)
-		return -ENOTCONN;
-	memcpy(address, local, len);
-	address->sa_family = sock->sk->sk_family;
-	return len;
-}
-
-static __poll_t fail_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
-{
-	sock_poll_wait(file, sock, wait);
-	if (sock->sk->sk_state == TCP_CLOSE)
-		return EPOLLOUT | EPOLLHUP | (sock->sk->sk_err ? EPOLLERR : 0);
-	return 0;
-}
-
-static int fail_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
-{
-	return -ENOIOCTLCMD;
-}
-
-static int fail_shutdown(struct socket *sock, int how)
-{
-	return -ENOTCONN;
-}
-
-static int fail_setsockopt(struct socket *sock, int level, int name, sockptr_t value,
-			   unsigned int len)
-{
-	return 0;
-}
-
-static int fail_getsockopt(struct socket *sock, int level, int name, char __user *value,
-			   int __user *len)
-{
-	return -ENOPROTOOPT;
-}
-
-static int fail_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
-{
-	return -EPIPE;
-}
-
-static int fail_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
-{
-	return -ENOTCONN;
-}
-
-#define FAIL_OPS(family_)				\
-	.family		= family_,			\
-	.owner		= THIS_MODULE,			\
-	.release	= fail_release,			\
-	.bind		= fail_bind,			\
-	.connect	= fail_connect,			\
-	.socketpair	= sock_no_socketpair,		\
-	.accept		= fail_accept,			\
-	.getname	= fail_getname,			\
-	.poll		= fail_poll,			\
-	.ioctl		= fail_ioctl,			\
-	.gettstamp	= sock_gettstamp,		\
-	.listen		= fail_listen,			\
-	.shutdown	= fail_shutdown,		\
-	.setsockopt	= fail_setsockopt,		\
-	.getsockopt	= fail_getsockopt,		\
-	.sendmsg	= fail_sendmsg,			\
-	.recvmsg	= fail_recvmsg,			\
-	.mmap		= sock_no_mmap
-
-static const struct proto_ops fail_ops = { FAIL_OPS(PF_INET) };
-static const struct proto_ops fail_ops6 = { FAIL_OPS(PF_INET6) };
-
-static int fail_create(struct net *net, struct socket *sock, int family, bool kern)
-{
-	struct sock *sk;
-	int rc = fail_here(FAIL_CREATE);
-
-	if (rc)
-		return rc;
-	sk = sk_alloc(net, family, GFP_KERNEL, &fail_prot, kern);
-	if (!sk)
-		return -ENOMEM;
-	atomic_inc(&fail_socks);
-	sock_init_data(sock, sk);
-	sk->sk_protocol = fail_number;
-	sk->sk_destruct = fail_destruct;
-	/* so that unloading can wait for the last of it by rcu_barrier() */
-	sock_set_flag(sk, SOCK_RCU_FREE);
-	INIT_LIST_HEAD(&fail_sk(sk)->listener);
-	INIT_DELAYED_WORK(&fail_sk(sk)->work, fail_work);
-	sock_prot_inuse_add(net, &fail_prot, 1);
-	sock->ops = family == AF_INET6 ? &fail_ops6 : &fail_ops;
-	sock->state = SS_UNCONNECTED;
-	return 0;
+	atomic_inc(&fail_opened);
+	switch (place) {
+	case FAIL_ASYNC:
+		return fail_later(conn);
+	case FAIL_NEVER:
+		return 0;
+	case FAIL_LIE:
+		return fail_lie(conn);
+	case FAIL_PASSIVE:
+	case FAIL_UP:
+	case FAIL_SEND:
+	case FAIL_BREAK:
+		return fail_both(conn, place);
+	default:
+		return fail_errno();
+	}
 }
 
 static int fail_offers(const struct offload_route *route)
 {
 	switch (READ_ONCE(fail_at)) {
+	case FAIL_NONE:
+		return -EHOSTUNREACH;
 	case FAIL_OFFERS:
-		return fail_here(FAIL_OFFERS);
-	case FAIL_CONNECT:
-	case FAIL_ASYNC:
-	case FAIL_NEVER:
+		return fail_errno();
+	case FAIL_SLOWER:
 		return 0;
 	default:
-		return -EHOSTUNREACH;
+		return 1;
 	}
 }
 
-static struct offload_protosw fail_protosw = {
+static int fail_sendmsg(struct offload_conn *conn, struct msghdr *msg, size_t len)
+{
+	if (READ_ONCE(fail_at) == FAIL_BREAK)
+		offload_road_failed(conn, fail_errno());
+	return fail_errno();
+}
+
+static int fail_recvmsg(struct offload_conn *conn, struct msghdr *msg, size_t len, int flags)
+{
+	return -EAGAIN;
+}
+
+static u32 fail_nothing(struct offload_conn *conn)
+{
+	return 0;
+}
+
+static bool fail_writable(struct offload_conn *conn)
+{
+	return true;
+}
+
+static void fail_shutdown(struct offload_conn *conn, int how)
+{
+}
+
+static void fail_close(struct offload_conn *conn, bool abort)
+{
+	struct offload_conn *peer = offload_conn_priv(conn);
+
+	if (!peer)
+		return;
+	(void)!offload_conn_set_priv(conn, NULL);
+	if (abort)
+		offload_road_failed(peer, -ECONNRESET);
+	else
+		offload_end_of_stream(peer);
+	offload_conn_put(peer);
+}
+
+static struct offload_road fail_road = {
 	.owner		= THIS_MODULE,
 	.name		= "fail",
-	.caps		= OFFLOAD_SELF_ROUTING,
-	.ops		= &fail_ops,
-	.ops6		= &fail_ops6,
-	.create		= fail_create,
 	.offers		= fail_offers,
+	.open		= fail_open,
+	.sendmsg	= fail_sendmsg,
+	.recvmsg	= fail_recvmsg,
+	.readable	= fail_nothing,
+	.writable	= fail_writable,
+	.unsent		= fail_nothing,
+	.shutdown	= fail_shutdown,
+	.close		= fail_close,
 };
 
 static int __init fail_init(void)
@@ -434,34 +348,23 @@ static int __init fail_init(void)
 	fail_queue = alloc_workqueue("offload_fail", 0, 0);
 	if (!fail_queue)
 		return -ENOMEM;
-	rc = proto_register(&fail_prot, 1);
+	fail_road.protocol = fail_number;
+	fail_road.priority = fail_priority;
+	rc = fail_check ? fail_wrong(&fail_road) : offload_register_road(&fail_road);
 	if (rc)
-		goto no_proto;
-	fail_protosw.protocol = fail_number;
-	fail_protosw.priority = fail_priority;
-	rc = fail_check ? fail_wrong(&fail_protosw) : offload_register_protosw(&fail_protosw);
-	if (rc)
-		goto no_protosw;
-	return 0;
-
-no_protosw:
-	proto_unregister(&fail_prot);
-no_proto:
-	destroy_workqueue(fail_queue);
+		destroy_workqueue(fail_queue);
 	return rc;
 }
 
 static void __exit fail_exit(void)
 {
 	if (!fail_check)
-		offload_unregister_protosw(&fail_protosw);
-	wait_event(fail_socks_wait, !atomic_read(&fail_socks));
-	rcu_barrier();
+		offload_unregister_road(&fail_road);
+	wait_var_event(&fail_pending, !atomic_read(&fail_pending));
 	destroy_workqueue(fail_queue);
-	proto_unregister(&fail_prot);
 }
 
 module_init(fail_init);
 module_exit(fail_exit);
-MODULE_DESCRIPTION("Offload protocol that fails on command, for tests");
+MODULE_DESCRIPTION("Road that fails on command, for tests");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -7,99 +7,90 @@
 
 #include "fail.h"
 
-static void fail_wrong_no_name(struct offload_protosw *sw)
+static void fail_wrong_no_name(struct offload_road *road)
 {
-	sw->name = NULL;
+	road->name = NULL;
 }
 
-static void fail_wrong_empty_name(struct offload_protosw *sw)
+static void fail_wrong_empty_name(struct offload_road *road)
 {
-	sw->name = "";
+	road->name = "";
 }
 
-static void fail_wrong_long_name(struct offload_protosw *sw)
+static void fail_wrong_long_name(struct offload_road *road)
 {
-	sw->name = "sixteen-letters-";
+	road->name = "sixteen-letters-";
 }
 
-static void fail_wrong_odd_name(struct offload_protosw *sw)
+static void fail_wrong_odd_name(struct offload_road *road)
 {
-	sw->name = "fail now";
+	road->name = "fail now";
 }
 
-static void fail_wrong_no_ops(struct offload_protosw *sw)
+static void fail_wrong_no_offers(struct offload_road *road)
 {
-	sw->ops = NULL;
+	road->offers = NULL;
 }
 
-static void fail_wrong_no_create(struct offload_protosw *sw)
+static void fail_wrong_no_open(struct offload_road *road)
 {
-	sw->create = NULL;
+	road->open = NULL;
 }
 
-static void fail_wrong_zero(struct offload_protosw *sw)
+static void fail_wrong_no_sendmsg(struct offload_road *road)
 {
-	sw->protocol = 0;
+	road->sendmsg = NULL;
 }
 
-static void fail_wrong_negative(struct offload_protosw *sw)
+static void fail_wrong_no_close(struct offload_road *road)
 {
-	sw->protocol = -1;
+	road->close = NULL;
 }
 
-static void fail_wrong_tcp(struct offload_protosw *sw)
+static void fail_wrong_negative(struct offload_road *road)
 {
-	sw->protocol = IPPROTO_TCP;
+	road->protocol = -1;
 }
 
-static void fail_wrong_wildcard(struct offload_protosw *sw)
+static void fail_wrong_tcp(struct offload_road *road)
 {
-	sw->protocol = IPPROTO_OFFLOAD;
+	road->protocol = IPPROTO_TCP;
 }
 
-static void fail_wrong_caps(struct offload_protosw *sw)
+static void fail_wrong_wildcard(struct offload_road *road)
 {
-	sw->caps = OFFLOAD_CAPS + 1;
+	road->protocol = IPPROTO_OFFLOAD;
 }
 
-static void fail_wrong_hop(struct offload_protosw *sw)
+static void fail_wrong_caps(struct offload_road *road)
 {
-	sw->caps = OFFLOAD_FIRST_HOP;
-	sw->connect_via = NULL;
-}
-
-static void fail_wrong_ops_family(struct offload_protosw *sw)
-{
-	static const struct proto_ops empty = { .family = PF_INET };
-
-	sw->ops = &empty;
+	road->caps = OFFLOAD_CAPS + 1;
 }
 
 static const struct {
 	const char *what;
-	void (*spoil)(struct offload_protosw *sw);
+	void (*spoil)(struct offload_road *road);
 } fail_wrongs[] = {
 	{ "no name", fail_wrong_no_name },
 	{ "an empty name", fail_wrong_empty_name },
 	{ "a long name", fail_wrong_long_name },
 	{ "a name with a space", fail_wrong_odd_name },
-	{ "no operations", fail_wrong_no_ops },
-	{ "no create()", fail_wrong_no_create },
-	{ "protocol 0", fail_wrong_zero },
+	{ "no offers()", fail_wrong_no_offers },
+	{ "no open()", fail_wrong_no_open },
+	{ "no sendmsg()", fail_wrong_no_sendmsg },
+	{ "no close()", fail_wrong_no_close },
 	{ "a negative protocol", fail_wrong_negative },
 	{ "TCP's protocol", fail_wrong_tcp },
 	{ "the wildcard's protocol", fail_wrong_wildcard },
 	{ "unknown caps", fail_wrong_caps },
-	{ "no connect_via()", fail_wrong_hop },
-	{ "operations with none in them", fail_wrong_ops_family },
 };
 
-static int fail_wrong_one(const char *what, const struct offload_protosw *sw, int wanted)
+static int fail_wrong_one(const char *what, const struct offload_road *road, int wanted)
 {
-	int rc = offload_register_protosw(sw);
+	int rc = offload_register_road(road);
 
 	if (!rc)
-		offload_unregister_protosw(sw);
+		offload_unregister_road(road);
 	if (rc == wanted)
 		return 0;
 	pr_err("offload_fail: a registration with %s was answered with %d\n", what, rc);
@@ -107,53 +98,53 @@ static int fail_wrong_one(const char *what, const struct offload_protosw *sw, in
 }
 
 /* one more than fit, and those that collide with one that is there */
-static int fail_wrong_many(const struct offload_protosw *good)
+static int fail_wrong_many(const struct offload_road *good)
 {
-	static const char * const names[OFFLOAD_PROTOCOLS_MAX + 1] = {
+	static const char * const names[OFFLOAD_ROADS_MAX + 1] = {
 		"f0", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8",
 	};
-	struct offload_protosw sw[ARRAY_SIZE(names)], same;
+	struct offload_road roads[ARRAY_SIZE(names)], same;
 	int rc = 0, num, i;
 
 	for (num = 0; num < ARRAY_SIZE(names); num++) {
-		sw[num] = *good;
-		sw[num].name = names[num];
-		sw[num].protocol = good->protocol + 100 + num;
-		if (offload_register_protosw(&sw[num]))
+		roads[num] = *good;
+		roads[num].name = names[num];
+		roads[num].protocol = good->protocol + 100 + num;
+		if (offload_register_road(&roads[num]))
 			break;
 	}
 	if (!num) {
-		pr_err("offload_fail: no protocol at all can be registered\n");
+		pr_err("offload_fail: no road at all can be registered\n");
 		return -EINVAL;
 	}
 	if (num < ARRAY_SIZE(names))
-		rc = fail_wrong_one("no room", &sw[num], -ENOSPC);
+		rc = fail_wrong_one("no room", &roads[num], -ENOSPC);
 	else
 		rc = -EINVAL;
 	/* room for one, so that a collision is not hidden */
-	offload_unregister_protosw(&sw[--num]);
+	offload_unregister_road(&roads[--num]);
 	if (num) {
-		same = sw[num];
-		same.name = sw[0].name;
+		same = roads[num];
+		same.name = roads[0].name;
 		rc = rc ?: fail_wrong_one("a name in use", &same, -EEXIST);
-		same = sw[num];
-		same.protocol = sw[0].protocol;
+		same = roads[num];
+		same.protocol = roads[0].protocol;
 		rc = rc ?: fail_wrong_one("a protocol in use", &same, -EEXIST);
 	}
 	for (i = 0; i < num; i++)
-		offload_unregister_protosw(&sw[i]);
+		offload_unregister_road(&roads[i]);
 	return rc;
 }
 
-int fail_wrong(const struct offload_protosw *good)
+int fail_wrong(const struct offload_road *good)
 {
-	struct offload_protosw sw;
+	struct offload_road road;
 	int rc = 0, i;
 
 	for (i = 0; i < ARRAY_SIZE(fail_wrongs); i++) {
-		sw = *good;
-		fail_wrongs[i].spoil(&sw);
-		if (fail_wrong_one(fail_wrongs[i].what, &sw, -EINVAL))
+		road = *good;
+		fail_wrongs[i].spoil(&road);
+		if (fail_wrong_one(fail_wrongs[i].what, &road, -EINVAL))
 			rc = -EINVAL;
 	}
 	return rc ?: fail_wrong_many(good);

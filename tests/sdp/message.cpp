@@ -77,8 +77,6 @@ bool fits_ipv(const std::array<std::uint8_t, 16> &address, int ipv)
 /* what a Hello and its answer have in common */
 std::string_view judge_both(const Message &message)
 {
-	if (message.hello.version >> 4 != 2)
-		return "version";
 	if (message.flags != 0 || message.mseq != 0 || message.mseq_ack != 0)
 		return "start";
 	if (message.bufs < 3)
@@ -108,10 +106,10 @@ std::string_view decode_hello(View octets, Message &message)
 {
 	Hello &hello = message.hello;
 
-	hello.compact = message.len == 32;
-	if (message.len > octets.size() || (message.len != 92 && message.len != 32))
-		return "length";
 	hello.version = octets[16];
+	hello.compact = message.len == 40;
+	if (message.len > octets.size() || (message.len != 92 && message.len != 40))
+		return "length";
 	hello.ipv = octets[17] >> 4;
 	hello.caps = octets[17] & 3;
 	hello.max_adverts = octets[19];
@@ -119,6 +117,7 @@ std::string_view decode_hello(View octets, Message &message)
 	hello.size = word(octets, 24);
 	hello.local_port = half(octets, 28);
 	hello.dst_port = half(octets, 30);
+	std::ranges::copy(octets.subspan(hello.compact ? 32 : 68, 8), hello.name.begin());
 	if (!hello.compact) {
 		std::ranges::copy(octets.subspan(32, 16), hello.src.begin());
 		std::ranges::copy(octets.subspan(48, 16), hello.dst.begin());
@@ -131,13 +130,14 @@ std::string_view decode_hello(View octets, Message &message)
 
 std::string_view decode_hello_ack(View octets, Message &message)
 {
-	message.hello.compact = message.len == 24;
-	if (message.len > octets.size() || (message.len != 196 && message.len != 24))
-		return "length";
 	message.hello.version = octets[16];
+	message.hello.compact = message.len == 32;
+	if (message.len > octets.size() || (message.len != 196 && message.len != 32))
+		return "length";
 	message.hello.caps = octets[17] & 1;
 	message.hello.max_adverts = octets[19];
 	message.hello.size = word(octets, 20);
+	std::ranges::copy(octets.subspan(24, 8), message.hello.name.begin());
 	return judge_both(message);
 }
 
@@ -236,6 +236,10 @@ Message decode(View octets, Carrier carrier)
 		message.fault = "mid";
 	else if (!belongs(carrier, message.mid))
 		message.fault = "carrier";
+	else if (carrier != Carrier::send && octets.size() < 17)
+		message.fault = "length";
+	else if (carrier != Carrier::send && octets[16] >> 4 != 3)
+		message.fault = "version";
 	else if (message.mid == Mid::hello)
 		message.fault = decode_hello(octets, message);
 	else if (message.mid == Mid::hello_ack)

@@ -60,6 +60,7 @@ struct Hello {
 	std::uint32_t size = 0;
 	std::uint16_t local_port = 0;
 	std::uint16_t dst_port = 0;
+	std::array<std::uint8_t, 8> name = {};
 	std::array<std::uint8_t, 16> src = {};
 	std::array<std::uint8_t, 16> dst = {};
 };

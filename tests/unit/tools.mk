@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 #
-# Parts of the krdma command over netlink sockets that the test plays.
+# The parts of the krdma command that need no kernel: rules as words, names of units, what --persist
+# does to files and to a systemctl that the test plays, adopted devices over netlink sockets that it
+# plays, too.
 
-TOOLS_DIR := $(TOP)/uapi/tools
 TOOLS_TEST_DIR := $(TOP)/tests/unit/tools
-TOOLS_CXXFLAGS := $(CXXFLAGS) -std=c++20 $(WARN) -I$(TOOLS_DIR) -I$(TOP)/uapi/include \
-	-I$(TOP)/uapi/ual/include
-TOOLS_SRC := $(TOOLS_TEST_DIR)/hw_devices_test.cpp $(TOOLS_TEST_DIR)/fake_netlink.cpp \
-	$(TOOLS_DIR)/hw_devices.cpp $(TOOLS_DIR)/genetlink.cpp
+TOOLS_SRC := $(wildcard $(TOOLS_TEST_DIR)/*.cpp) \
+	$(addprefix $(TOP)/uapi/tools/,command.cpp persistence.cpp unit_name.cpp offload_rule.cpp \
+		hw_devices.cpp genetlink.cpp)
+TOOLS_OBJ := $(TOOLS_SRC:$(TOP)/%.cpp=$(OUT)/obj/tools/%.o)
 
 TESTS += tools_test
 
-$(OUT)/tools_test: $(TOOLS_SRC) $(wildcard $(TOOLS_DIR)/*.hpp $(TOOLS_TEST_DIR)/*.hpp) \
-		$(TOP)/uapi/include/krdma/hw-netlink.h
+$(TOOLS_OBJ): $(OUT)/obj/tools/%.o: $(TOP)/%.cpp
 	@mkdir -p $(@D)
-	$(CXX) $(TOOLS_CXXFLAGS) $(SAN) -o $@ $(filter %.cpp,$^) -lmnl -lgtest -lgtest_main -lpthread
+	$(CXX) $(USER_CXXFLAGS) -I$(TOP)/uapi/ual/include -I$(TOP)/uapi/include -I$(TOP)/uapi/tools \
+		-I$(TOOLS_TEST_DIR) -c -o $@ $<
+
+$(OUT)/tools_test: $(TOOLS_OBJ)
+	$(CXX) $(CXXFLAGS) $(SAN) -o $@ $^ -lfmt -lmnl -lgtest -lgtest_main -lpthread

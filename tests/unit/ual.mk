@@ -7,7 +7,7 @@ UAL_TEST_DIR := $(TOP)/tests/unit/ual
 UAL_OBJ_DIR := $(OUT)/obj/uapi
 UAL_CXXFLAGS := $(CXXFLAGS) -std=c++20 $(WARN) -MMD -MP -I$(UAL_DIR)/include -I$(TOP)/uapi/include \
 	-I$(UAL_DIR) -I$(TOP)/uapi/tools -I$(TOP)/uapi/uvp_soft -I$(UAL_TEST_DIR)
-UAL_SRC := $(wildcard $(UAL_DIR)/*.cpp $(UAL_TEST_DIR)/*.cpp) $(addprefix $(TOP)/uapi/tools/,output.cpp prometheus.cpp unit_name.cpp)
+UAL_SRC := $(wildcard $(UAL_DIR)/*.cpp $(UAL_TEST_DIR)/*.cpp) $(addprefix $(TOP)/uapi/tools/,output.cpp prometheus.cpp)
 UAL_OBJ := $(UAL_SRC:$(TOP)/%.cpp=$(OUT)/obj/%.o)
 
 TESTS += ual_test ual_tsan_test

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 
@@ -20,6 +21,26 @@ struct Environment {
 	Style style{false};
 	/* runs the chosen subcommand; called after parsing */
 	std::function<void()> chosen;
+};
+
+/** class Descriptor - closes a file descriptor */
+class Descriptor {
+public:
+	explicit Descriptor(int fd) noexcept : fd_{fd}
+	{}
+	Descriptor(Descriptor &&other) noexcept : fd_{std::exchange(other.fd_, -1)}
+	{}
+	Descriptor(const Descriptor &) = delete;
+	Descriptor &operator=(const Descriptor &) = delete;
+	Descriptor &operator=(Descriptor &&) = delete;
+	~Descriptor();
+	[[nodiscard]] int get() const noexcept
+	{
+		return fd_;
+	}
+
+private:
+	int fd_;
 };
 
 /** class Interrupt - waits for SIGINT and SIGTERM, which do not end the program any more */
@@ -39,6 +60,9 @@ public:
 private:
 	int fd_;
 };
+
+/* of the option that all subcommands have */
+inline constexpr const char *json_help = "JSON; live commands write one object a line";
 
 /* Write a text at once. A failure is reported. */
 void print(std::string_view text);

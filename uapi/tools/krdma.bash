@@ -13,18 +13,21 @@ _krdma_devices() {
 
 _krdma_rdma_devices() { ls /sys/class/infiniband 2> /dev/null; }
 
+_krdma_units() { systemctl list-unit-files --type=service,socket,slice --no-legend --plain 2> /dev/null | awk '{ print $1 }'; }
+
 # words for "krdma offload", whose commands are $1
 _krdma_offload() {
 	local words=$1 i
 
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		add) words='connect listen socket port cgroup uid use' ;;
-		del) words="$(krdma offload rules 2> /dev/null | awk 'NR > 1 { print $1 }') --all" ;;
+		add) words='connect listen port use --service --cgroup --user --persist' ;;
+		reset) words='connect listen port --service --cgroup --user --end' ;;
+		del) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') --persist" ;;
+		flush) words=--persist ;;
 		stats) words=--nonzero ;;
-		attach) words=--exclude ;;
-		detach) words="$(krdma offload attach 2> /dev/null | awk 'NR > 1 { print $1 }') --all" ;;
-		list | rules) words='' ;;
+		limits) words="$(krdma offload limits 2> /dev/null | awk 'NR > 1 { print $1 }') default" ;;
+		list | roads | sockets | load | unload) words='' ;;
 		*) continue ;;
 		esac
 		break
@@ -35,7 +38,7 @@ _krdma_offload() {
 _krdma() {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
 	local commands='list show adopt release link stat resource mib route neigh addr port monitor top ping offload'
-	local offload='list rules add del stats attach detach'
+	local offload='add del flush list stats roads sockets reset limits load unload'
 	local command='' words='' i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -59,9 +62,15 @@ _krdma() {
 	case $command:$before in
 	route:oif | neigh:dev | link:add) words=$(_krdma_devices) ;;
 	link:del) words="$(_krdma_rnics) $(_krdma_devices)" ;;
-	offload:use) words="$(krdma offload list 2> /dev/null | awk 'NR > 1 { print $1 }') rdma any tcp" ;;
-	offload:uid) words=$(compgen -u) ;;
-	offload:cgroup)
+	offload:use) words="$(krdma offload roads 2> /dev/null | awk 'NR > 1 { print $1 }') any tcp" ;;
+	offload:--user | offload:user | offload:uid) words=$(compgen -u) ;;
+	offload:--service | offload:service) words=$(_krdma_units) ;;
+	offload:load | offload:unload)
+		compopt -o filenames
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		return
+		;;
+	offload:--cgroup | offload:cgroup)
 		compopt -o filenames
 		mapfile -t COMPREPLY < <(compgen -d -- "$word")
 		return

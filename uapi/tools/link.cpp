@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -130,19 +129,14 @@ std::string add_failure(int error, const std::string &name, const std::string &d
 	}
 }
 
-bool unit_enabled(const std::string &unit)
-{
-	return systemctl_succeeds({"is-enabled", "--quiet", unit});
-}
-
 std::string unit_of(const std::string &device)
 {
 	return "krdma@" + unit_escape(device) + ".service";
 }
 
-std::filesystem::path settings_of(const std::string &device)
+Persistence persistence_of(const std::string &device)
 {
-	return std::filesystem::path{settings_folder} / (device + ".conf");
+	return {unit_of(device), std::filesystem::path{settings_folder} / (device + ".conf")};
 }
 
 void check_device_name(const std::string &device)
@@ -164,20 +158,6 @@ void check_rnic_name(const std::string &name)
 		throw CLI::ValidationError(name, "not the name of an RNIC");
 }
 
-void write_settings(const std::string &device, const std::string &name)
-{
-	const std::filesystem::path path = settings_of(device);
-	std::error_code error;
-
-	std::filesystem::create_directories(settings_folder, error);
-	if (error)
-		fail(error.value(), settings_folder);
-	std::ofstream file{path};
-	file << "# the RNIC's name, for " << unit_of(device) << "\nNAME=" << name << '\n';
-	if (!file.flush())
-		fail(errno ? errno : EIO, path.string());
-}
-
 void add_now(const LinkOptions &options)
 {
 	if (const auto rnic = find_rnic(options.device);
@@ -189,41 +169,18 @@ void add_now(const LinkOptions &options)
 		fail(error, add_failure(error, name, options.device));
 }
 
-void remove_settings(const std::string &device)
-{
-	std::error_code ignored;
-
-	std::filesystem::remove(settings_of(device), ignored);
-	/* only if it is empty */
-	std::filesystem::remove(settings_folder, ignored);
-}
-
-/*
- * Enable the unit, and start it if the device is there. A unit that cannot start is not left
- * enabled, unless it was enabled before. In a tree that no systemd runs, the devices are those of
- * the next boot.
- */
+/* In a tree that no systemd runs, the devices are those of the next boot. */
 void add_persistent(const LinkOptions &options)
 {
 	const bool running = systemd_runs();
 	const bool present = if_nametoindex(options.device.c_str()) != 0;
-	const std::string unit = unit_of(options.device);
 
 	if (running && !present && !options.absent_device)
 		fail(ENODEV, options.device + ": no such network device; --missing-ok enables the "
 					      "link for a device that appears later");
-	const bool before = unit_enabled(unit);
-	if (!options.name.empty())
-		write_settings(options.device, options.name);
-	systemctl({"enable", "--quiet", unit});
-	if (!running || !present || systemctl_succeeds({"restart", unit}))
-		return;
-	if (!before) {
-		systemctl({"disable", "--quiet", unit});
-		remove_settings(options.device);
-	}
-	throw std::runtime_error{fmt::format("{} does not start{} (journalctl -u {})", unit,
-					     before ? "" : " and is not enabled", unit)};
+	persistence_of(options.device)
+		.enable(options.name.empty() ? "" : "NAME=" + options.name + "\n",
+			running && present ? "restart" : "");
 }
 
 void add_link(const LinkOptions &options)
@@ -252,15 +209,13 @@ void delete_link(const LinkOptions &options)
 	}
 	const auto rnic = find_rnic(options.device);
 	const std::string device = rnic && !rnic->netdev.empty() ? rnic->netdev : options.device;
-	const std::string unit = unit_of(device);
 
 	check_device_name(device);
-	if (!rnic && !options.lenient && !unit_enabled(unit))
-		fail(ENODEV, device + ": no RNIC, and " + unit + " is not enabled");
-	systemctl({"disable", "--quiet", unit});
-	if (systemd_runs())
-		systemctl({"stop", unit});
-	remove_settings(device);
+	const Persistence persistence = persistence_of(device);
+
+	if (!rnic && !options.lenient && !persistence.enabled())
+		fail(ENODEV, device + ": no RNIC, and " + unit_of(device) + " is not enabled");
+	persistence.disable();
 	/* one that was made by hand */
 	delete_now({.device = device, .name = {}, .lenient = true});
 }

@@ -1,183 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The subcommand offload: protocols, rules and counters of krdma_ops, redirection by cgroup. */
+/*
+ * The subcommand offload: rules, roads, sockets, limits and counters of krdma_ops. systemd repeats
+ * rules at each boot (krdma-offload.service).
+ */
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
-#include <unordered_map>
 #include <vector>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include <krdma/offload-netlink.h>
 
 #include "command.hpp"
 #include "genetlink.hpp"
-#include "redirect.hpp"
+#include "offload_rule.hpp"
+#include "persistence.hpp"
 
 namespace krdma::tools {
 namespace {
 
-using Words = std::vector<std::string>;
+constexpr const char *rules_file = "/etc/krdma/offload.rules";
+constexpr const char *lock_file = "/run/krdma-offload.lock";
 
-constexpr std::array directions{"connect", "listen", "socket"};
-/* by enum krdma_offload_action; the last one has the name of a protocol instead */
-constexpr std::array actions{"any", "tcp", "rdma"};
 /* bits of OFFLOAD_*, see krdma/offload.h */
-constexpr std::array capabilities{"self-routing", "rdma", "kernel-clients", "first-hop"};
-
-[[noreturn]] void misunderstood(const std::string &word, const std::string &why)
-{
-	throw CLI::ValidationError(word, why);
-}
+constexpr std::array capabilities{"?", "rdma", "kernel-clients", "zerocopy"};
+/* by enum krdma_offload_state */
+constexpr std::array socket_states{"marked",  "opening",   "tcp", "up",
+				   "sending", "receiving", "both"};
+/* by TCP_ESTABLISHED and so on */
+constexpr std::array tcp_states{
+	"?",      "established", "syn-sent", "syn-recv", "fin-wait-1", "fin-wait-2",  "time-wait",
+	"closed", "close-wait",  "last-ack", "listen",   "closing",    "new-syn-recv"};
 
 Genetlink family()
 {
 	return {KRDMA_OFFLOAD_GENL_NAME, KRDMA_OFFLOAD_GENL_VERSION,
 		"krdma_ops is not loaded (modprobe krdma_ops; krdma_sdp brings it along)"};
-}
-
-template <std::size_t n>
-std::string name_of(const std::array<const char *, n> &names, std::size_t index)
-{
-	return index < n ? names[index] : std::to_string(index);
-}
-
-/* Rules as text ************************************************************ */
-
-template <typename Number> std::optional<Number> number_of(std::string_view text)
-{
-	Number number{};
-	const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-
-	if (error != std::errc{} || end != text.data() + text.size())
-		return std::nullopt;
-	return number;
-}
-
-/* a rule as the user says it, to be put into a message */
-struct Rule {
-	std::uint8_t direction{};
-	std::uint8_t action{};
-	std::string protocol;
-	int family{AF_UNSPEC};
-	std::array<std::uint8_t, 16> address{};
-	std::optional<std::uint8_t> prefix_len;
-	std::optional<std::uint16_t> port_min, port_max;
-	std::string cgroup;
-	std::optional<std::uint32_t> uid;
-};
-
-void take_prefix(Rule &rule, const std::string &text)
-{
-	const std::size_t slash = text.find('/');
-	const std::string address = text.substr(0, slash);
-
-	rule.family = address.find(':') == std::string::npos ? AF_INET : AF_INET6;
-	if (inet_pton(rule.family, address.c_str(), rule.address.data()) != 1)
-		misunderstood(text, "no address or prefix");
-	if (slash == std::string::npos)
-		return;
-	rule.prefix_len = number_of<std::uint8_t>(text.substr(slash + 1));
-	if (!rule.prefix_len)
-		misunderstood(text, "no address or prefix");
-}
-
-void take_ports(Rule &rule, const std::string &text)
-{
-	const std::size_t dash = text.find('-');
-
-	rule.port_min = number_of<std::uint16_t>(text.substr(0, dash));
-	rule.port_max = dash == std::string::npos ? rule.port_min
-						  : number_of<std::uint16_t>(text.substr(dash + 1));
-	if (!rule.port_min || !rule.port_max)
-		misunderstood(text, "no port or range of ports");
-}
-
-void take_uid(Rule &rule, const std::string &text)
-{
-	rule.uid = number_of<std::uint32_t>(text);
-	if (rule.uid)
-		return;
-	const passwd *user = getpwnam(text.c_str());
-	if (!user)
-		misunderstood(text, "no such user");
-	rule.uid = user->pw_uid;
-}
-
-void take_action(Rule &rule, const std::string &text)
-{
-	const auto *const known = std::find(actions.begin(), actions.end(), text);
-
-	rule.action = static_cast<std::uint8_t>(known - actions.begin());
-	if (known != actions.end())
-		return;
-	if (text.size() >= KRDMA_OFFLOAD_NAME_LEN)
-		misunderstood(text, "too long for the name of a protocol");
-	rule.protocol = text;
-}
-
-/* "connect 10.0.0.0/8 port 80-90 cgroup web uid nobody use sdp" */
-Rule rule_of(const Words &words)
-{
-	using Taker = void (*)(Rule &, const std::string &);
-	const std::unordered_map<std::string, Taker> takers{
-		{"port", take_ports},
-		{"cgroup", [](Rule &rule, const std::string &text) { rule.cgroup = text; }},
-		{"uid", take_uid},
-		{"use", take_action},
-	};
-	const auto *const direction =
-		std::find(directions.begin(), directions.end(), words.front());
-	std::vector<std::string> seen;
-	std::size_t at = 1;
-	Rule rule;
-
-	if (direction == directions.end())
-		misunderstood(words.front(), "connect, listen or socket is wanted");
-	rule.direction = static_cast<std::uint8_t>(direction - directions.begin());
-	if (at < words.size() && !takers.contains(words[at]))
-		take_prefix(rule, words[at++]);
-	for (; at < words.size(); at += 2) {
-		const auto taker = takers.find(words[at]);
-
-		if (taker == takers.end())
-			misunderstood(words[at], "port, cgroup, uid or use is wanted");
-		if (at + 1 == words.size())
-			misunderstood(words[at], "its value is missing");
-		if (std::find(seen.begin(), seen.end(), words[at]) != seen.end())
-			misunderstood(words[at], "is given twice");
-		seen.push_back(words[at]);
-		taker->second(rule, words[at + 1]);
-	}
-	if (std::find(seen.begin(), seen.end(), "use") == seen.end())
-		throw CLI::RequiredError("use PROTOCOL|rdma|any|tcp");
-	return rule;
-}
-
-void put(nlmsghdr *message, const Rule &rule)
-{
-	mnl_attr_put_u8(message, KRDMA_OFFLOAD_ATTR_DIRECTION, rule.direction);
-	mnl_attr_put_u8(message, KRDMA_OFFLOAD_ATTR_ACTION, rule.action);
-	if (!rule.protocol.empty())
-		mnl_attr_put_strz(message, KRDMA_OFFLOAD_ATTR_NAME, rule.protocol.c_str());
-	if (rule.family == AF_INET)
-		mnl_attr_put(message, KRDMA_OFFLOAD_ATTR_ADDRESS4, 4, rule.address.data());
-	if (rule.family == AF_INET6)
-		mnl_attr_put(message, KRDMA_OFFLOAD_ATTR_ADDRESS6, 16, rule.address.data());
-	if (rule.prefix_len)
-		mnl_attr_put_u8(message, KRDMA_OFFLOAD_ATTR_PREFIX_LEN, *rule.prefix_len);
-	if (rule.port_min)
-		mnl_attr_put_u16(message, KRDMA_OFFLOAD_ATTR_PORT_MIN, *rule.port_min);
-	if (rule.port_max)
-		mnl_attr_put_u16(message, KRDMA_OFFLOAD_ATTR_PORT_MAX, *rule.port_max);
-	if (!rule.cgroup.empty())
-		mnl_attr_put_u64(message, KRDMA_OFFLOAD_ATTR_CGROUP, cgroup_id(rule.cgroup));
-	if (rule.uid)
-		mnl_attr_put_u32(message, KRDMA_OFFLOAD_ATTR_UID, *rule.uid);
 }
 
 /* Messages of the kernel as JSON ******************************************* */
@@ -203,36 +73,103 @@ Json capabilities_of(std::uint32_t bits)
 	return all;
 }
 
+/* A road's own attributes: their meaning is the road's, so they have numbers. */
+Json info_of(const nlattr *attr)
+{
+	Json json = Json::object();
+	const auto *each = static_cast<const nlattr *>(mnl_attr_get_payload(attr));
+	int left = mnl_attr_get_payload_len(attr);
+
+	while (mnl_attr_ok(each, left)) {
+		const std::string key = std::to_string(mnl_attr_get_type(each));
+		const std::uint16_t size = mnl_attr_get_payload_len(each);
+
+		if (size == sizeof(std::uint64_t))
+			json[key] = mnl_attr_get_u64(each);
+		else if (size == sizeof(std::uint32_t))
+			json[key] = mnl_attr_get_u32(each);
+		left -= MNL_ALIGN(each->nla_len);
+		each = mnl_attr_next(each);
+	}
+	return json;
+}
+
+enum class Type { u8, u16, u32, s32, u64, text };
+
+struct Member {
+	std::uint16_t attribute;
+	const char *name;
+	Type type;
+};
+
+/* attributes whose value is what JSON shows */
+constexpr std::array members{
+	Member{KRDMA_OFFLOAD_ATTR_NAME, "name", Type::text},
+	Member{KRDMA_OFFLOAD_ATTR_NUMBER, "number", Type::u32},
+	Member{KRDMA_OFFLOAD_ATTR_PRIORITY, "priority", Type::s32},
+	Member{KRDMA_OFFLOAD_ATTR_SOCKETS, "sockets", Type::u32},
+	Member{KRDMA_OFFLOAD_ATTR_ID, "id", Type::u32},
+	Member{KRDMA_OFFLOAD_ATTR_PREFIX_LEN, "prefix_len", Type::u8},
+	Member{KRDMA_OFFLOAD_ATTR_PORT_MIN, "port_min", Type::u16},
+	Member{KRDMA_OFFLOAD_ATTR_PORT_MAX, "port_max", Type::u16},
+	Member{KRDMA_OFFLOAD_ATTR_CGROUP, "cgroup", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_CGROUP_PATH, "cgroup_path", Type::text},
+	Member{KRDMA_OFFLOAD_ATTR_UID, "uid", Type::u32},
+	Member{KRDMA_OFFLOAD_ATTR_HITS, "hits", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_VALUE, "value", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_PORT, "port", Type::u16},
+	Member{KRDMA_OFFLOAD_ATTR_PEER_PORT, "peer_port", Type::u16},
+	Member{KRDMA_OFFLOAD_ATTR_INODE, "inode", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_SENT, "sent", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_RECEIVED, "received", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_TCP_SENT, "tcp_sent", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_TCP_RECEIVED, "tcp_received", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_WHY, "why", Type::text},
+	Member{KRDMA_OFFLOAD_ATTR_LIMIT, "limit", Type::u8},
+	Member{KRDMA_OFFLOAD_ATTR_USED, "used", Type::u64},
+	Member{KRDMA_OFFLOAD_ATTR_HOST, "host", Type::u64},
+};
+
+Json value_of(const nlattr *attr, Type type)
+{
+	switch (type) {
+	case Type::u8:
+		return mnl_attr_get_u8(attr);
+	case Type::u16:
+		return mnl_attr_get_u16(attr);
+	case Type::u32:
+		return mnl_attr_get_u32(attr);
+	case Type::s32:
+		return static_cast<std::int32_t>(mnl_attr_get_u32(attr));
+	case Type::u64:
+		return mnl_attr_get_u64(attr);
+	case Type::text:
+		break;
+	}
+	return mnl_attr_get_str(attr);
+}
+
 /* An attribute of a message becomes a member of the object. */
 void take_attribute(Json &json, const nlattr *attr)
 {
-	switch (mnl_attr_get_type(attr)) {
-	case KRDMA_OFFLOAD_ATTR_NAME:
-		json["name"] = mnl_attr_get_str(attr);
-		break;
-	case KRDMA_OFFLOAD_ATTR_NUMBER:
-		json["number"] = mnl_attr_get_u32(attr);
-		break;
+	const std::uint16_t type = mnl_attr_get_type(attr);
+	const auto *const member =
+		std::find_if(members.begin(), members.end(),
+			     [type](const Member &each) { return each.attribute == type; });
+
+	if (member != members.end()) {
+		json[member->name] = value_of(attr, member->type);
+		return;
+	}
+	switch (type) {
 	case KRDMA_OFFLOAD_ATTR_CAPS:
 		json["capabilities"] = capabilities_of(mnl_attr_get_u32(attr));
 		break;
-	case KRDMA_OFFLOAD_ATTR_PRIORITY:
-		json["priority"] = static_cast<std::int32_t>(mnl_attr_get_u32(attr));
-		break;
-	case KRDMA_OFFLOAD_ATTR_SOCKETS:
-		json["sockets"] = mnl_attr_get_u32(attr);
-		break;
-	case KRDMA_OFFLOAD_ATTR_IPV6:
-		json["ipv6"] = true;
-		break;
-	case KRDMA_OFFLOAD_ATTR_ID:
-		json["id"] = mnl_attr_get_u32(attr);
-		break;
 	case KRDMA_OFFLOAD_ATTR_DIRECTION:
-		json["direction"] = name_of(directions, mnl_attr_get_u8(attr));
+		json["direction"] = name_of(offload_directions, mnl_attr_get_u8(attr));
 		break;
 	case KRDMA_OFFLOAD_ATTR_ACTION:
-		json["use"] = name_of(actions, mnl_attr_get_u8(attr));
+		json["use"] = name_of(offload_actions, mnl_attr_get_u8(attr));
 		break;
 	case KRDMA_OFFLOAD_ATTR_ADDRESS4:
 		json["address"] = address_text(attr, AF_INET);
@@ -240,29 +177,20 @@ void take_attribute(Json &json, const nlattr *attr)
 	case KRDMA_OFFLOAD_ATTR_ADDRESS6:
 		json["address"] = address_text(attr, AF_INET6);
 		break;
-	case KRDMA_OFFLOAD_ATTR_PREFIX_LEN:
-		json["prefix_len"] = mnl_attr_get_u8(attr);
+	case KRDMA_OFFLOAD_ATTR_PEER4:
+		json["peer"] = address_text(attr, AF_INET);
 		break;
-	case KRDMA_OFFLOAD_ATTR_PORT_MIN:
-		json["port_min"] = mnl_attr_get_u16(attr);
+	case KRDMA_OFFLOAD_ATTR_PEER6:
+		json["peer"] = address_text(attr, AF_INET6);
 		break;
-	case KRDMA_OFFLOAD_ATTR_PORT_MAX:
-		json["port_max"] = mnl_attr_get_u16(attr);
+	case KRDMA_OFFLOAD_ATTR_TCP_STATE:
+		json["tcp_state"] = name_of(tcp_states, mnl_attr_get_u8(attr));
 		break;
-	case KRDMA_OFFLOAD_ATTR_CGROUP:
-		json["cgroup"] = mnl_attr_get_u64(attr);
+	case KRDMA_OFFLOAD_ATTR_STATE:
+		json["state"] = name_of(socket_states, mnl_attr_get_u8(attr));
 		break;
-	case KRDMA_OFFLOAD_ATTR_CGROUP_PATH:
-		json["cgroup_path"] = mnl_attr_get_str(attr);
-		break;
-	case KRDMA_OFFLOAD_ATTR_UID:
-		json["uid"] = mnl_attr_get_u32(attr);
-		break;
-	case KRDMA_OFFLOAD_ATTR_HITS:
-		json["hits"] = mnl_attr_get_u64(attr);
-		break;
-	case KRDMA_OFFLOAD_ATTR_VALUE:
-		json["value"] = mnl_attr_get_u64(attr);
+	case KRDMA_OFFLOAD_ATTR_INFO:
+		json["info"] = info_of(attr);
 		break;
 	default:
 		break;
@@ -278,13 +206,31 @@ Json object_of(const nlmsghdr *message)
 	return json;
 }
 
-Json ask_all(std::uint8_t command, const char *what)
+Json ask_all(Genetlink &netlink, std::uint8_t command, const char *what)
 {
 	Json all;
 
-	family().dump(
+	netlink.dump(
 		command, what, [&](const nlmsghdr *message) { all.push_back(object_of(message)); },
 		[&] { all = Json::array(); });
+	return all;
+}
+
+/* The name of a road or of a rule's road is a member of its own. */
+void rename_member(Json &json, const char *from, const char *to)
+{
+	if (!json.contains(from))
+		return;
+	json[to] = json[from];
+	json.erase(from);
+}
+
+Json ask_rules(Genetlink &netlink)
+{
+	Json all = ask_all(netlink, KRDMA_OFFLOAD_CMD_RULE_GET, "list of rules");
+
+	for (Json &rule : all)
+		rename_member(rule, "name", "use");
 	return all;
 }
 
@@ -317,19 +263,16 @@ void show(const Environment &environment, const char *key, const Json &all, cons
 		print(table.text(environment.style));
 }
 
-void list(const Environment &environment)
+void roads(const Environment &environment)
 {
-	Json all = ask_all(KRDMA_OFFLOAD_CMD_PROTOCOL_GET, "list of protocols");
-	Table table{{"PROTOCOL", "NUMBER", "PRIORITY", "SOCKETS", "IPV6", "CAPABILITIES"}};
+	Genetlink netlink = family();
+	const Json all = ask_all(netlink, KRDMA_OFFLOAD_CMD_ROAD_GET, "list of roads");
+	Table table{{"ROAD", "PRIORITY", "NUMBER", "SOCKETS", "CAPABILITIES"}};
 
-	for (Json &protocol : all) {
-		protocol.emplace("ipv6", false);
-		table.add({cell(protocol, "name"), cell(protocol, "number"),
-			   cell(protocol, "priority"), cell(protocol, "sockets"),
-			   protocol["ipv6"].get<bool>() ? "yes" : "no",
-			   join(protocol.value("capabilities", Json::array()))});
-	}
-	show(environment, "protocols", all, table);
+	for (const Json &road : all)
+		table.add({cell(road, "name"), cell(road, "priority"), cell(road, "number"),
+			   cell(road, "sockets"), join(road.value("capabilities", Json::array()))});
+	show(environment, "roads", all, table);
 }
 
 std::string ports_text(const Json &rule)
@@ -347,17 +290,13 @@ std::string cgroup_text(const Json &rule)
 	return cell(rule, "cgroup") + " (gone)";
 }
 
-void rules(const Environment &environment)
+void list(const Environment &environment)
 {
-	Json all = ask_all(KRDMA_OFFLOAD_CMD_RULE_GET, "list of rules");
+	Genetlink netlink = family();
+	const Json all = ask_rules(netlink);
 	Table table{{"ID", "DIRECTION", "ADDRESS", "PORT", "CGROUP", "UID", "USE", "HITS"}};
 
-	for (Json &rule : all) {
-		/* the action of a rule for one protocol is that protocol's name */
-		if (rule.contains("name")) {
-			rule["use"] = rule["name"];
-			rule.erase("name");
-		}
+	for (const Json &rule : all) {
 		const std::string address =
 			rule.contains("address")
 				? cell(rule, "address") + "/" + cell(rule, "prefix_len")
@@ -369,12 +308,42 @@ void rules(const Environment &environment)
 	show(environment, "rules", all, table);
 }
 
+/* "[::1]:80" */
+std::string end_text(const Json &socket, const char *address, const char *port)
+{
+	const std::string text = cell(socket, address);
+
+	return (text.find(':') == std::string::npos ? text : "[" + text + "]") + ":" +
+	       cell(socket, port);
+}
+
+void sockets(const Environment &environment)
+{
+	Genetlink netlink = family();
+	Json all = ask_all(netlink, KRDMA_OFFLOAD_CMD_SOCKET_GET, "list of sockets");
+	Table table{{"LOCAL", "PEER", "TCP", "STATE", "ROAD", "RULE", "UID", "SENT", "RECEIVED",
+		     "BY-TCP", "WHY"}};
+
+	for (Json &socket : all) {
+		rename_member(socket, "name", "road");
+		rename_member(socket, "id", "rule");
+		table.add({end_text(socket, "address", "port"),
+			   end_text(socket, "peer", "peer_port"), cell(socket, "tcp_state"),
+			   cell(socket, "state"), cell(socket, "road"), cell(socket, "rule"),
+			   cell(socket, "uid"), cell(socket, "sent"), cell(socket, "received"),
+			   cell(socket, "tcp_sent") + "/" + cell(socket, "tcp_received"),
+			   cell(socket, "why")});
+	}
+	show(environment, "sockets", all, table);
+}
+
 void stats(const Environment &environment, bool nonzero)
 {
+	Genetlink netlink = family();
 	Json counters = Json::object();
 	Table table{{"COUNTER", "VALUE"}};
 
-	for (const Json &counter : ask_all(KRDMA_OFFLOAD_CMD_COUNTER_GET, "counters")) {
+	for (const Json &counter : ask_all(netlink, KRDMA_OFFLOAD_CMD_COUNTER_GET, "counters")) {
 		if (nonzero && counter.value("value", 0) == 0)
 			continue;
 		counters[cell(counter, "name")] = counter.at("value");
@@ -383,156 +352,515 @@ void stats(const Environment &environment, bool nonzero)
 	show(environment, "counters", counters, table);
 }
 
-void add(const Environment &environment, const Rule &rule)
-{
-	Genetlink netlink = family();
-	nlmsghdr *message = netlink.begin(KRDMA_OFFLOAD_CMD_RULE_ADD);
-	Json answer;
+/* Rules ******************************************************************** */
 
-	put(message, rule);
-	netlink.exchange(message, "rule",
-			 [&](const nlmsghdr *reply) { answer = object_of(reply); });
-	if (environment.json)
-		print_line(answer);
-	else
-		print(cell(answer, "id") + '\n');
+std::uint32_t add_rule(Genetlink &netlink, const OffloadRule &rule)
+{
+	nlmsghdr *message = netlink.begin(KRDMA_OFFLOAD_CMD_RULE_ADD);
+	std::uint32_t id = 0;
+
+	offload_put(message, rule);
+	netlink.exchange(message, offload_rule_text(rule),
+			 [&](const nlmsghdr *reply) { id = object_of(reply).value("id", id); });
+	return id;
 }
 
-void del(const Words &ids)
+void delete_rule(Genetlink &netlink, std::uint32_t id)
 {
-	Genetlink netlink = family();
+	nlmsghdr *message = netlink.begin(KRDMA_OFFLOAD_CMD_RULE_DEL);
 
-	for (const std::string &id : ids) {
-		nlmsghdr *message = netlink.begin(KRDMA_OFFLOAD_CMD_RULE_DEL);
+	mnl_attr_put_u32(message, KRDMA_OFFLOAD_ATTR_ID, id);
+	netlink.exchange(message, fmt::format("rule {}", id));
+}
 
-		mnl_attr_put_u32(message, KRDMA_OFFLOAD_ATTR_ID, *number_of<std::uint32_t>(id));
-		netlink.exchange(message, "rule " + id);
+/* the number of the rule with this meaning, or none */
+std::optional<std::uint32_t> find_rule(Genetlink &netlink, const OffloadRule &wanted)
+{
+	for (const Json &rule : ask_rules(netlink)) {
+		if (offload_rule_text(offload_rule_of(rule)) == offload_rule_text(wanted))
+			return rule.value("id", std::uint32_t{});
+	}
+	return std::nullopt;
+}
+
+/** struct Added - a rule that is in the kernel */
+struct Added {
+	std::uint32_t id{};
+	bool fresh{};
+};
+
+/* @lenient: it may be there already, with the same meaning */
+Added add_or_find(Genetlink &netlink, const OffloadRule &rule, bool lenient)
+try {
+	return {.id = add_rule(netlink, rule), .fresh = true};
+} catch (const std::system_error &error) {
+	if (!lenient || error.code().value() != EEXIST)
+		throw;
+	const auto id = find_rule(netlink, rule);
+	if (!id)
+		throw;
+	return {.id = *id, .fresh = false};
+}
+
+void take_back(Genetlink &netlink, const std::vector<Added> &added)
+{
+	for (const Added &each : added) {
+		if (each.fresh)
+			delete_rule(netlink, each.id);
 	}
 }
 
-void flush()
+/* All directions of a rule, or none. */
+std::vector<Added> add_all(Genetlink &netlink, const OffloadRule &rule, bool lenient)
 {
+	std::vector<Added> added;
+
+	try {
+		for (const OffloadRule &each : offload_rules_of(rule))
+			added.push_back(add_or_find(netlink, each, lenient));
+	} catch (const std::system_error &) {
+		take_back(netlink, added);
+		throw;
+	}
+	return added;
+}
+
+OffloadRule resolved(OffloadRule rule)
+{
+	rule.match = offload_resolved(rule.match);
+	return rule;
+}
+
+/* A typo in a path matches nothing, without an error. */
+void mention_absence(const OffloadMatch &match)
+{
+	if (!match.cgroup_path.empty() && !offload_cgroup_exists(match.cgroup_path))
+		fmt::print(stderr,
+			   "krdma: there is no cgroup {} now; the rule is for one that comes\n",
+			   match.cgroup_path);
+}
+
+/* Rules that stay ********************************************************** */
+
+Persistence persistence()
+{
+	return {"krdma-offload.service", rules_file};
+}
+
+/* The unit's rules are for systemd's network namespace. */
+void check_namespace()
+{
+	struct stat ours {};
+	struct stat systemds {};
+
+	if (stat("/proc/self/ns/net", &ours) == 0 && stat("/proc/1/ns/net", &systemds) == 0 &&
+	    ours.st_ino != systemds.st_ino)
+		throw std::runtime_error{
+			"--persist is for the host's network namespace, and this is another one"};
+}
+
+/*
+ * Two commands that change the file, one after the other. Only root can open the lock: who can read
+ * a file can lock it, and keep it.
+ */
+Descriptor lock_rules()
+{
+	Descriptor lock{open(lock_file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
+
+	if (lock.get() < 0 || flock(lock.get(), LOCK_EX))
+		fail(errno, lock_file);
+	return lock;
+}
+
+OffloadRules rules_that_stay()
+{
+	return OffloadRules{persistence().settings().value_or("")};
+}
+
+void keep(const OffloadRule &rule)
+{
+	OffloadRules rules = rules_that_stay();
+
+	if (rule.match.cgroup_path.find_first_of(" \t\n\v\f\r#") != std::string::npos)
+		throw std::runtime_error{rule.match.cgroup_path +
+					 ": a rule that stays takes no such path"};
+	if (rule.match.cgroup)
+		throw std::runtime_error{
+			"a cgroup has another number after a boot: --persist wants its path"};
+	rules.add(rule);
+	persistence().enable(rules.text(), systemd_runs() ? "start" : "");
+}
+
+/* what has no rule any more has no unit either */
+void forget(const OffloadRules &rules)
+{
+	if (!persistence().settings())
+		return;
+	if (rules.empty())
+		persistence().disable();
+	else
+		persistence().enable(rules.text(), "");
+}
+
+std::string read_file(const std::string &path)
+{
+	errno = 0;
+	std::ifstream file{path};
+
+	if (!file)
+		fail(errno ? errno : EIO, path);
+	return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/* Do something with each rule of a file; a rule that fails does not keep the next from it. */
+void for_file(const std::string &path, const std::function<void(const OffloadRule &)> &each)
+{
+	bool failed = false;
+
+	OffloadRules{read_file(path)}.for_each(each, [&](int line, const std::string &why) {
+		fmt::print(stderr, "krdma: {}:{}: {}\n", path, line, why);
+		failed = true;
+	});
+	if (failed)
+		throw std::runtime_error{path + ": not all rules"};
+}
+
+/* A unit that was removed, or is not installed yet, does not keep the other rules from a boot. */
+void load(const std::string &path)
+{
+	Genetlink netlink = family();
+
+	for_file(path, [&](const OffloadRule &rule) {
+		try {
+			(void)add_or_find(netlink, resolved(rule), true);
+		} catch (const Failure &absent) {
+			fmt::print(stderr, "krdma: {}: left out: {}\n", path, absent.what());
+		}
+	});
+}
+
+void unload(const std::string &path)
+{
+	Genetlink netlink = family();
+
+	for_file(path, [&](const OffloadRule &rule) {
+		if (const auto id = find_rule(netlink, resolved(rule)))
+			delete_rule(netlink, *id);
+	});
+}
+
+/* Commands for rules ******************************************************* */
+
+void print_ids(const Environment &environment, const std::vector<Added> &added)
+{
+	for (const Added &each : added) {
+		if (environment.json)
+			print_line(Json{{"id", each.id}});
+		else
+			print(std::to_string(each.id) + '\n');
+	}
+}
+
+void add(const Environment &environment, const OffloadRule &rule, bool persist)
+{
+	if (persist)
+		check_namespace();
+	/* a tree that is being made: the rule is the next boot's */
+	if (persist && !systemd_runs()) {
+		const Descriptor lock = lock_rules();
+
+		keep(rule);
+		return;
+	}
+	Genetlink netlink = family();
+	const OffloadRule now = resolved(rule);
+
+	if (rule.match.service.empty())
+		mention_absence(now.match);
+	const std::vector<Added> added = add_all(netlink, now, persist);
+
+	if (persist) {
+		try {
+			const Descriptor lock = lock_rules();
+
+			keep(rule);
+		} catch (const std::runtime_error &) {
+			take_back(netlink, added);
+			throw;
+		}
+	}
+	print_ids(environment, added);
+}
+
+void del(const std::vector<std::uint32_t> &ids, bool persist)
+{
+	if (persist)
+		check_namespace();
+	Genetlink netlink = family();
+	const Json there = persist ? ask_rules(netlink) : Json::array();
+
+	for (const std::uint32_t id : ids)
+		delete_rule(netlink, id);
+	if (!persist)
+		return;
+	const Descriptor lock = lock_rules();
+	OffloadRules rules = rules_that_stay();
+
+	for (const Json &rule : there) {
+		if (std::find(ids.begin(), ids.end(), rule.value("id", 0U)) != ids.end())
+			rules.remove(offload_rule_of(rule));
+	}
+	forget(rules);
+}
+
+void flush(bool persist)
+{
+	/* the unit that is stopped would look for the rules in vain, and krdma_ops may be gone */
+	if (persist) {
+		check_namespace();
+		const Descriptor lock = lock_rules();
+
+		forget(OffloadRules{""});
+	}
 	Genetlink netlink = family();
 
 	netlink.exchange(netlink.begin(KRDMA_OFFLOAD_CMD_RULE_FLUSH), "rules");
 }
 
-void attached(const Environment &environment)
+/* Commands for sockets and limits ****************************************** */
+
+void reset(const Environment &environment, const std::optional<OffloadMatch> &match, bool end)
 {
-	Json all = Json::array();
-	Table table{{"CGROUP", "ID", "REDIRECTED"}};
+	Genetlink netlink = family();
+	std::uint64_t changed = 0;
 
-	for (const RedirectedCgroup &cgroup : redirect_list()) {
-		Json json{{"cgroup", cgroup.id}, {"redirected", cgroup.redirected}};
+	for (const OffloadRule &rule :
+	     offload_rules_of(OffloadRule{.match = match.value_or(OffloadMatch{}), .road = {}})) {
+		nlmsghdr *message = netlink.begin(KRDMA_OFFLOAD_CMD_RESET);
 
-		if (!cgroup.path.empty())
-			json["cgroup_path"] = cgroup.path;
-		all.push_back(json);
-		table.add({cgroup.path.empty() ? "-" : cgroup.path, std::to_string(cgroup.id),
-			   cgroup.redirected ? "yes" : "no"});
+		if (match)
+			offload_put(message, rule.match);
+		if (end)
+			mnl_attr_put(message, KRDMA_OFFLOAD_ATTR_FORCE, 0, nullptr);
+		netlink.exchange(message, "sockets", [&](const nlmsghdr *reply) {
+			changed += object_of(reply).value("value", std::uint64_t{});
+		});
 	}
-	show(environment, "cgroups", all, table);
+	if (environment.json)
+		print_line(Json{{"reset", changed}});
+	else
+		print(std::to_string(changed) + '\n');
+}
+
+void limits(const Environment &environment)
+{
+	Genetlink netlink = family();
+	Json all = ask_all(netlink, KRDMA_OFFLOAD_CMD_LIMIT_GET, "limits");
+	Table table{{"LIMIT", "VALUE", "USED", "HOST"}};
+
+	for (Json &limit : all) {
+		limit.erase("limit");
+		table.add({cell(limit, "name"), cell(limit, "value"), cell(limit, "used"),
+			   cell(limit, "host")});
+	}
+	show(environment, "limits", all, table);
+}
+
+/* @value: none: the host's */
+void set_limit(const std::string &name, std::optional<std::uint64_t> value)
+{
+	Genetlink netlink = family();
+
+	for (const Json &limit : ask_all(netlink, KRDMA_OFFLOAD_CMD_LIMIT_GET, "limits")) {
+		if (cell(limit, "name") != name)
+			continue;
+		nlmsghdr *message = netlink.begin(KRDMA_OFFLOAD_CMD_LIMIT_SET);
+
+		mnl_attr_put_u8(message, KRDMA_OFFLOAD_ATTR_LIMIT,
+				limit.value("limit", std::uint8_t{}));
+		if (value)
+			mnl_attr_put_u64(message, KRDMA_OFFLOAD_ATTR_VALUE, *value);
+		netlink.exchange(message, name);
+		return;
+	}
+	throw std::runtime_error{name + ": no such limit (krdma offload limits lists them)"};
 }
 
 /* Command line ************************************************************* */
+
+template <typename Number> std::optional<Number> number_of(const std::string &text)
+{
+	Number number{};
+	const char *const last = text.data() + text.size();
+	const auto [end, error] = std::from_chars(text.data(), last, number);
+
+	return error == std::errc{} && end == last ? std::optional{number} : std::nullopt;
+}
+
+using Run = void (*)(const Environment &);
+
+void add_show(CLI::App &offload, Environment &environment, const char *name, const char *what,
+	      Run run)
+{
+	add_command(offload, environment, name, "", what)->callback([&environment, run] {
+		environment.chosen = [&environment, run] { run(environment); };
+	});
+}
 
 void add_show_commands(CLI::App &offload, Environment &environment)
 {
 	const auto nonzero = std::make_shared<bool>(false);
 
-	add_command(offload, environment, "list", "", "list the offload protocols")
-		->callback([&environment] {
-			environment.chosen = [&environment] { list(environment); };
-		});
-	add_command(offload, environment, "rules", "",
-		    "list the rules in the order in which they are looked at")
-		->callback([&environment] {
-			environment.chosen = [&environment] { rules(environment); };
-		});
+	add_show(offload, environment, "list",
+		 "list the rules in the order in which they are looked at", list);
+	add_show(offload, environment, "roads", "list the roads beside TCP", roads);
+	add_show(offload, environment, "sockets",
+		 "list the sockets that rules took, their roads, and why some stay on TCP",
+		 sockets);
 	CLI::App *command = add_command(offload, environment, "stats", "",
-					"why connections went by TCP, or not");
+					"what became of the sockets that rules took");
 	command->add_flag("-n,--nonzero", *nonzero, "only the counters that are not 0");
 	command->callback([&environment, nonzero] {
 		environment.chosen = [&environment, nonzero] { stats(environment, *nonzero); };
 	});
 }
 
-void add_rule_commands(CLI::App &offload, Environment &environment)
-{
-	const auto words = std::make_shared<Words>();
-	const auto all = std::make_shared<bool>(false);
-	CLI::App *command = add_command(
-		offload, environment, "add",
-		"connect|listen|socket [ADDR[/LEN]] [port N[-M]] [cgroup CGROUP] [uid USER] "
-		"use PROTOCOL|rdma|any|tcp",
-		"add a rule and print its number");
+/** struct MatchOptions - which sockets, in words and options */
+struct MatchOptions {
+	Words words;
+	std::string service, cgroup, user;
+	bool flag{};
 
-	command->add_option("RULE", *words, "what sockets it is for, and what they may use")
-		->required();
-	command->callback([&environment, words] {
-		environment.chosen = [&environment, rule = rule_of(*words)] {
-			add(environment, rule);
-		};
-	});
+	/* options as the words that mean the same */
+	[[nodiscard]] Words all() const
+	{
+		Words every = words;
 
-	command = add_command(offload, environment, "del", "ID...", "delete rules by number");
-	CLI::Option *ids = command->add_option("ID", *words, "numbers of rules");
-	command->add_flag("-a,--all", *all, "all rules")->excludes(ids);
-	command->callback([&environment, words, all] {
-		if (words->empty() && !*all)
-			throw CLI::RequiredError("ID");
-		for (const std::string &id : *words) {
-			if (!number_of<std::uint32_t>(id))
-				misunderstood(id, "no number of a rule");
+		for (const auto &[word, value] :
+		     {std::pair{"service", &service}, std::pair{"cgroup", &cgroup},
+		      std::pair{"user", &user}}) {
+			if (!value->empty())
+				every.insert(every.end(), {word, *value});
 		}
-		environment.chosen = [words, all] {
-			if (*all)
-				flush();
-			else
-				del(*words);
+		return every;
+	}
+};
+
+void add_match_options(CLI::App &command, const std::shared_ptr<MatchOptions> &options)
+{
+	command.add_option("RULE", options->words, "which sockets, and what they may use");
+	command.add_option("--service", options->service, "of a systemd unit, started or not");
+	command.add_option("--cgroup", options->cgroup,
+			   "of a cgroup and all below it: path or number in the v2 hierarchy");
+	command.add_option("--user", options->user, "of a user: name or number");
+}
+
+constexpr const char *match_words = "[connect|listen [ADDR[/LEN]]] [port N[-M]] "
+				    "[--service UNIT|--cgroup CGROUP] [--user USER]";
+
+void add_add_command(CLI::App &offload, Environment &environment)
+{
+	const auto options = std::make_shared<MatchOptions>();
+	CLI::App *command = add_command(offload, environment, "add",
+					std::string{match_words} + " [use ROAD|any|tcp]",
+					"add a rule and print its number");
+
+	add_match_options(*command, options);
+	command->add_flag("-p,--persist", options->flag, "now and at each boot");
+	command->callback([&environment, options] {
+		const Words words = options->all();
+
+		if (words.empty())
+			throw CLI::RequiredError("RULE");
+		environment.chosen = [&environment, options, rule = offload_rule_of(words)] {
+			add(environment, rule, options->flag);
 		};
 	});
 }
 
-void add_redirect_commands(CLI::App &offload, Environment &environment)
+std::vector<std::uint32_t> ids_of(const Words &words)
 {
-	const auto cgroup = std::make_shared<std::string>();
-	const auto flag = std::make_shared<bool>(false);
-	CLI::App *command =
-		add_command(offload, environment, "attach", "[CGROUP]",
-			    "redirect TCP sockets of a cgroup's programs, or list such cgroups");
+	std::vector<std::uint32_t> ids;
 
-	command->add_option("CGROUP", *cgroup, "path or number in the v2 hierarchy");
-	command->add_flag("-x,--exclude", *flag,
-			  "leave this cgroup out, where one above it is redirected");
-	command->callback([&environment, cgroup, flag] {
-		if (cgroup->empty() && *flag)
-			throw CLI::RequiredError("CGROUP");
-		environment.chosen = [&environment, cgroup, flag] {
-			if (cgroup->empty()) {
-				attached(environment);
-				return;
-			}
-			/* without the module, socket() would fail in the cgroup */
-			family();
-			redirect_attach(cgroup_id(*cgroup), !*flag);
+	for (const std::string &word : words) {
+		const auto id = number_of<std::uint32_t>(word);
+
+		if (!id)
+			throw CLI::ValidationError(word, "no number of a rule");
+		ids.push_back(*id);
+	}
+	return ids;
+}
+
+void add_rule_commands(CLI::App &offload, Environment &environment)
+{
+	const auto words = std::make_shared<Words>();
+	const auto persist = std::make_shared<bool>(false);
+	CLI::App *command =
+		add_command(offload, environment, "del", "ID...", "delete rules by number");
+
+	command->add_option("ID", *words, "numbers of rules")->required();
+	command->add_flag("-p,--persist", *persist, "now and for each boot");
+	command->callback([&environment, words, persist] {
+		environment.chosen = [ids = ids_of(*words), persist] { del(ids, *persist); };
+	});
+	command = add_command(offload, environment, "flush", "", "delete all rules");
+	command->add_flag("-p,--persist", *persist, "now and for each boot");
+	command->callback(
+		[&environment, persist] { environment.chosen = [persist] { flush(*persist); }; });
+
+	const auto path = std::make_shared<std::string>(rules_file);
+
+	command = add_command(offload, environment, "load", "[FILE]", "add the rules of a file");
+	command->add_option("FILE", *path, "the file");
+	command->callback([&environment, path] { environment.chosen = [path] { load(*path); }; });
+	command =
+		add_command(offload, environment, "unload", "[FILE]", "delete the rules of a file");
+	command->add_option("FILE", *path, "the file");
+	command->callback([&environment, path] { environment.chosen = [path] { unload(*path); }; });
+}
+
+void add_reset_command(CLI::App &offload, Environment &environment)
+{
+	const auto options = std::make_shared<MatchOptions>();
+	CLI::App *command = add_command(offload, environment, "reset", match_words,
+					"send marked sockets back to TCP, and print how many");
+
+	add_match_options(*command, options);
+	command->add_flag("--end", options->flag, "end those whose bytes have left TCP");
+	command->callback([&environment, options] {
+		const Words words = options->all();
+		std::optional<OffloadMatch> match;
+
+		if (!words.empty())
+			match = offload_rule_of(words, true).match;
+		environment.chosen = [&environment, options, match] {
+			reset(environment,
+			      match ? std::optional{offload_resolved(*match)} : std::nullopt,
+			      options->flag);
 		};
 	});
+}
 
-	command = add_command(offload, environment, "detach", "CGROUP",
-			      "sockets of the cgroup's programs are TCP's again");
-	CLI::Option *name =
-		command->add_option("CGROUP", *cgroup, "path or number in the v2 hierarchy");
-	command->add_flag("-a,--all", *flag, "all cgroups")->excludes(name);
-	command->callback([&environment, cgroup, flag] {
-		if (cgroup->empty() && !*flag)
-			throw CLI::RequiredError("CGROUP");
-		environment.chosen = [cgroup, flag] {
-			if (*flag)
-				redirect_detach_all();
-			else
-				redirect_detach(cgroup_id(*cgroup));
-		};
+void add_limits_command(CLI::App &offload, Environment &environment)
+{
+	const auto words = std::make_shared<Words>();
+	CLI::App *command = add_command(offload, environment, "limits", "[LIMIT VALUE|default]",
+					"list the limits of the namespace, or set one");
+
+	command->add_option("LIMIT", *words, "its name and its new value")->expected(0, 2);
+	command->callback([&environment, words] {
+		if (words->empty()) {
+			environment.chosen = [&environment] { limits(environment); };
+			return;
+		}
+		if (words->size() != 2)
+			throw CLI::RequiredError("VALUE");
+		const auto value = number_of<std::uint64_t>(words->back());
+
+		if (!value && words->back() != "default")
+			throw CLI::ValidationError(words->back(), "no number");
+		environment.chosen = [words, value] { set_limit(words->front(), value); };
 	});
 }
 
@@ -542,12 +870,14 @@ void add_offload_commands(CLI::App &app, Environment &environment)
 {
 	CLI::App *offload =
 		add_command(app, environment, "offload", "COMMAND",
-			    "offload protocols of sockets: list, rules, counters, redirection");
+			    "TCP sockets beside TCP: rules, roads, sockets, limits, counters");
 
 	offload->require_subcommand(1);
 	add_show_commands(*offload, environment);
+	add_add_command(*offload, environment);
 	add_rule_commands(*offload, environment);
-	add_redirect_commands(*offload, environment);
+	add_reset_command(*offload, environment);
+	add_limits_command(*offload, environment);
 }
 
 } /* namespace krdma::tools */

@@ -4,6 +4,7 @@
 #define KRDMA_PERSISTENCE_HPP
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace krdma::tools {
 /* The same; throws if it fails. */
 void systemctl(const std::vector<std::string> &words);
 
+/* The same; returns what it prints. */
+[[nodiscard]] std::string systemctl_output(const std::vector<std::string> &words);
+
 /**
  * class Persistence - a unit, and a file with its settings
  *
@@ -28,16 +32,20 @@ public:
 	Persistence(std::string unit, std::filesystem::path settings);
 
 	[[nodiscard]] bool enabled() const;
+	/* The settings without the first line, which names the unit; none: there is no file. */
+	[[nodiscard]] std::optional<std::string> settings() const;
 	/*
 	 * Write the settings (none: no file), enable the unit, and have systemctl do @action with
-	 * it: "start", "restart" or nothing. A unit that does not start is left as it was before.
+	 * it: "start", "restart" or nothing. If any of that fails, the settings and whether the
+	 * unit is enabled are as they were before.
 	 */
 	void enable(const std::string &settings, const std::string &action) const;
 	/* Disable the unit, stop it, and remove the settings. */
 	void disable() const;
 
 private:
-	void write_settings(const std::string &settings) const;
+	void write(const std::string &text) const;
+	void set(const std::optional<std::string> &settings) const;
 	void remove_settings() const;
 
 	std::string unit_;

@@ -12,6 +12,7 @@
 #include <linux/kobject.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <krdma/compat.h>
 
 #include "kiser.h"
 
@@ -75,7 +76,7 @@ struct iscsi_transport kiser_transport = {
 static bool __init kiser_name_taken(void)
 {
 	const char *const path[] = { "class", "iscsi_transport", kiser_name };
-	struct kernfs_node *node = kernel_kobj->sd->parent, *next;
+	struct kernfs_node *node = compat_kernfs_parent(kernel_kobj->sd), *next;
 	unsigned int i;
 
 	kernfs_get(node);

@@ -12,6 +12,7 @@
 #include <scsi/scsi_device.h>
 #include <scsi/scsi_eh.h>
 #include <scsi/scsi_host.h>
+#include <krdma/compat.h>
 
 #include "kiser.h"
 
@@ -160,7 +161,7 @@ struct iscsi_cls_session *kiser_session_create(struct iscsi_endpoint *ep, u16 co
 	/* what a session may have is known when the IA is */
 	if (!kc || READ_ONCE(kc->state) != KISER_UP)
 		return NULL;
-	host = iscsi_host_alloc(&kiser_host, 0, false);
+	host = iscsi_host_alloc((struct scsi_host_template *)&kiser_host, 0, false);
 	if (!host)
 		return NULL;
 	kiser_session_set_limits(host, kc, commands, depth);

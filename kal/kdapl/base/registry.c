@@ -351,7 +351,7 @@ static DAT_RETURN kdat_registry_open(const char *name, struct net *net,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (dat_thread_safety != DAT_TRUE && dat_thread_safety != DAT_FALSE)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	if (strscpy(wanted.ia_name, name) < 0)
+	if (strscpy(wanted.ia_name, name, sizeof(wanted.ia_name)) < 0)
 		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 	ia = kzalloc(sizeof(*ia), GFP_KERNEL_ACCOUNT);
 	if (!ia)

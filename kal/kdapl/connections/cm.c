@@ -255,6 +255,9 @@ static void kdat_cm_established(struct kdat_ep *ep, struct kal_ep *conn,
 			ep->local = *from->local;
 		if (from->remote)
 			ep->remote = *from->remote;
+		/* the peer's answer may allow fewer than the consumer wanted */
+		ep->reads.in = from->ird;
+		ep->reads.out = from->ord;
 	}
 	if (active)
 		kdat_cm_keep(ep, from);
@@ -407,6 +410,10 @@ static void kdat_cm_take(struct kdat_ep *ep, struct kal_ep *conn, DAT_EP_STATE s
 	ep->timed_out = false;
 	ep->quiet = false;
 	ep->private_data_len = 0;
+	scoped_guard(spinlock_irqsave, &ep->query_lock) {
+		ep->reads.in = -1;
+		ep->reads.out = -1;
+	}
 	kdat_early_begin(ep);
 	kdat_ep_set_state(ep, state);
 }

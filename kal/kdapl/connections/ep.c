@@ -192,6 +192,8 @@ DAT_RETURN kdat_ep_make(struct kdat_ia *ia, struct kdat_pz *pz, struct kdat_evd 
 		return KDAT_NO_MEMORY;
 	mutex_init(&ep->mutex);
 	spin_lock_init(&ep->query_lock);
+	ep->reads.in = -1;
+	ep->reads.out = -1;
 	init_completion(&ep->last_wqe);
 	ep->obj.ia = ia;
 	kdat_cm_init(ep);
@@ -481,6 +483,10 @@ static void kdat_ep_show(struct kdat_ep *ep, DAT_EP_PARAM *param)
 		.srq_handle = ep->srq,
 		.ep_attr = ep->attr,
 	};
+	if (ep->reads.in >= 0)
+		param->ep_attr.max_rdma_read_in = ep->reads.in;
+	if (ep->reads.out >= 0)
+		param->ep_attr.max_rdma_read_out = ep->reads.out;
 }
 
 static DAT_RETURN kdat_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)

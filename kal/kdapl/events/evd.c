@@ -31,6 +31,9 @@ MODULE_PARM_DESC(kdapl_fixed_cq,
 
 static DAT_RETURN kdat_evd_error(int err)
 {
+	/* the RNIC has gone, and the consumer learns of it in a moment */
+	if (err == -ENODEV)
+		return kdat_error_of_errno(err);
 	return err == -ENOMEM ? KDAT_NO_MEMORY : KDAT_EVD_NO_CQ;
 }
 
@@ -98,7 +101,7 @@ bool kdat_evd_lengthen(struct kdat_evd *evd)
 
 void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep)
 {
-	bool done = false;
+	bool purged = false;
 	u32 pos;
 
 	guard(mutex)(&evd->mutex);
@@ -106,10 +109,10 @@ void kdat_evd_purge(struct kdat_evd *evd, const struct kdat_ep *ep)
 		kdat_evd_spill(evd);
 		pos = evd->ring.head;
 	}
-	while (!done) {
+	while (!purged) {
 		cond_resched();
 		scoped_guard(spinlock_irqsave, &evd->lock) {
-			done = kdat_evd_ring_purge(&evd->ring, &pos, (DAT_EP_HANDLE)ep);
+			purged = kdat_evd_ring_purge(&evd->ring, &pos, (DAT_EP_HANDLE)ep);
 			kdat_evd_kick(evd);
 		}
 	}

@@ -646,12 +646,12 @@ void kdat_evd_change(struct kdat_evd *evd, DAT_UPCALL_POLICY policy,
 {
 	/* enough for a full queue; completions may come as fast as they are polled */
 	u32 tries = READ_ONCE(evd->ring.size) / KDAT_EVD_POLL + 2;
-	bool done = false;
+	bool changed = false;
 
-	while (!done) {
+	while (!changed) {
 		guard(rcu)();
 		scoped_guard(spinlock_irqsave, &evd->lock)
-			done = kdat_evd_try_change(evd, policy, upcall, only_new, --tries == 0);
+			changed = kdat_evd_try_change(evd, policy, upcall, only_new, --tries == 0);
 	}
 }
 

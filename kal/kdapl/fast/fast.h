@@ -106,9 +106,12 @@ enum kdat_establishing {
  *	are complete, or flushes after a failure
  * @sp: RSP or SSP that reserved the endpoint, NULL: none; kdat_ia.mutex
  * @source: local address of the next connect, AF_UNSPEC: any; mutex
+ * @reads: RDMA Reads at a time that both ends agreed on, in either direction; -1: @attr's, as there
+ *	was no connection
  * @traffic: what dat_ep_set_traffic() has said; mutex
  * @query_lock: what dat_ep_query() shows and only threads with @mutex change is changed with both:
- *	pz to attr without @early, @local, @remote. Alone it protects the next two; any context
+ *	pz to attr without @early, @local, @remote, @reads. Alone it protects the next two; any
+ *	context
  * @param_local: what the pointers of dat_ep_query() show
  * @param_remote: the same
  */
@@ -153,6 +156,10 @@ struct kdat_ep {
 	} traffic;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	struct {
+		DAT_COUNT in;
+		DAT_COUNT out;
+	} reads;
 	u8 private_data[RI_PRIVATE_DATA_MAX];
 	u16 private_data_len;
 	struct delayed_work timeout;

@@ -13,6 +13,7 @@
 #include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
+#include <krdma/compat.h>
 
 #include "lmr.h"
 

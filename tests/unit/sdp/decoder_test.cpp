@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Two decoders that were written apart, sdp/wire.c and tests/sdp/message.cpp, must understand every
- * message alike, and must find the same fault in every wrong one.
+ * Two decoders that were written apart, sdp/state/wire.c and tests/sdp/message.cpp, must understand
+ * every message alike, and must find the same fault in every wrong one.
  */
 #include <algorithm>
 #include <array>
@@ -57,10 +57,12 @@ void fill_hello(Random &random, bridge_msg &msg)
 	msg.mseq_ack = 0;
 	msg.bufs = static_cast<std::uint16_t>(std::max<std::uint16_t>(msg.bufs, 3));
 	msg.compact = random.below(2) != 0;
-	msg.version = 0x20 | random.below(16);
+	msg.version = 0x30 | random.below(16);
 	msg.caps = random.below(request && !msg.compact ? 4 : 2);
 	msg.max_adverts = 1 + random.below((msg.caps & 2) != 0 ? 0xffff : 0xff);
 	msg.size = std::max<std::uint32_t>(random.any<std::uint32_t>(), 256);
+	for (auto &octet : msg.name)
+		octet = random.any<std::uint8_t>();
 	if (!request)
 		return;
 	msg.ipv = random.below(2) != 0 ? 4 : 6;
@@ -152,6 +154,7 @@ void expect_hello(const Hello &ours, const bridge_msg &theirs)
 	EXPECT_EQ(ours.size, theirs.size);
 	EXPECT_EQ(ours.local_port, theirs.local_port);
 	EXPECT_EQ(ours.dst_port, theirs.dst_port);
+	EXPECT_TRUE(std::equal(ours.name.begin(), ours.name.end(), theirs.name));
 	EXPECT_TRUE(std::equal(ours.src.begin(), ours.src.end(), theirs.src));
 	EXPECT_TRUE(std::equal(ours.dst.begin(), ours.dst.end(), theirs.dst));
 }

@@ -90,7 +90,7 @@ private:
 		put(octets, mid << 24U | bufs_, 4);
 		put(octets, len, 4);
 		put(octets, 0, 8);
-		put(octets, mid == 0 ? 0x22400000U | adverts : 0x22000000U | adverts, 4);
+		put(octets, mid == 0 ? 0x30400000U | adverts : 0x30000000U | adverts, 4);
 		put(octets, 1024, 4);
 		put(octets, 1024, 4);
 		put(octets, 0x00010002, 4);

@@ -2,7 +2,7 @@
 /* See wire_bridge.h. */
 #include <string.h>
 
-#include "../../../sdp/wire.h"
+#include "../../../sdp/state/wire.h"
 #include "wire_bridge.h"
 
 static void bridge_from_hello(const struct sdp_hello *h, struct bridge_msg *out)
@@ -16,6 +16,7 @@ static void bridge_from_hello(const struct sdp_hello *h, struct bridge_msg *out)
 	out->size = h->size;
 	out->local_port = h->local_port;
 	out->dst_port = h->dst_port;
+	memcpy(out->name, h->name, sizeof(h->name));
 	memcpy(out->src, h->src, sizeof(h->src));
 	memcpy(out->dst, h->dst, sizeof(h->dst));
 }
@@ -33,6 +34,7 @@ static void bridge_to_hello(const struct bridge_msg *in, struct sdp_hello *h)
 		.local_port = in->local_port,
 		.dst_port = in->dst_port,
 	};
+	memcpy(h->name, in->name, sizeof(h->name));
 	memcpy(h->src, in->src, sizeof(h->src));
 	memcpy(h->dst, in->dst, sizeof(h->dst));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * sdp/wire.c for C++: the same fields in types of the standard. wire_bridge.c is compiled with the
+ * sdp/state/wire.c for C++: the same fields in types of the standard. wire_bridge.c is compiled with the
  * stand-ins for the kernel's headers, the tests are not.
  */
 #ifndef SDP_WIRE_BRIDGE_H
@@ -36,6 +36,7 @@ struct bridge_msg {
 	uint32_t size;
 	uint16_t local_port;
 	uint16_t dst_port;
+	uint8_t name[8];
 	uint8_t src[16];
 	uint8_t dst[16];
 };

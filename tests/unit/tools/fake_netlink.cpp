@@ -96,10 +96,4 @@ int Netlink::exchange(const nlmsghdr *message, const Take &take)
 	return generic->cmd == KRDMA_HW_CMD_SET ? set(message) : list(take);
 }
 
-/* the command's, in main.cpp */
-[[noreturn]] void fail(int error, const std::string &what)
-{
-	throw std::system_error{error, std::generic_category(), what};
-}
-
 } /* namespace krdma::tools */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: make install, modprobe with dependencies, the installed provider, libkrdma and krdma, a program and a kernel module built with them, no module that a user can have loaded, make uninstall
-# covers: Makefile uapi/tools uapi/krun uapi/ual uapi/examples uapi/uvp_soft
+# covers: Makefile uapi/tools uapi/ual uapi/examples uapi/uvp_soft
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -14,9 +14,9 @@ driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
 files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$updates/krdma_iser.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
-	/usr/bin/krun /usr/share/man/man1/krun.1 "$libs/krdma/libkrun.so" /usr/include/krdma/offload-netlink.h
+	/usr/include/krdma/offload-netlink.h
 	/usr/bin/krdma /usr/share/man/man1/krdma.1 /usr/share/man/man3/{libkrdma,ual_open}.3
-	/usr/share/bash-completion/completions/krdma /lib/systemd/system/krdma{,-adopt}@.service
+	/usr/share/bash-completion/completions/krdma /lib/systemd/system/krdma{@,-adopt@,-offload}.service
 	/lib/udev/rules.d/60-krdma.rules /usr/lib/modules-load.d/krdma.conf
 	/usr/share/doc/krdma/{GPL-2.0,MIT,README.md,docs/operate.md}
 	"$updates/krdma.symvers" /usr/src/krdma/consumer.mk /usr/src/krdma/include/krdma/{kdat,kal,offload}.h)
@@ -208,8 +208,8 @@ adopt
 adopt krdma0
 offload list
 offload add connect use tcp
-offload del --all
-offload attach 1
+offload flush
+offload sockets
 END
 
 say "kernels that dkms builds for"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: neighbours, ports, events and MIB of /dev/krdma equal those of ip, sockets and /proc/net; what SDP does for an event
-# covers: kal/net kal/chardev/net sdp/ot_kdapl_device
+# covers: kal/net kal/chardev/net sdp/ot/kdapl_device
 # limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"

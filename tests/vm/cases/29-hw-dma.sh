@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: DMA mappings of kernel consumers: the conformance tests of providers and of kDAPL, kdapltest and SDP over an adopted device whose addresses are bus addresses, all through bounce buffers
-# covers: tests/interop kal/kdapl kvp_hw sdp/ot_kdapl_pool sdp/ot_kdapl_post
+# covers: tests/interop kal/kdapl kvp_hw sdp/ot/kdapl_pool sdp/ot/kdapl_post
 # append: swiotlb=force
 # limit: 600
 SIW_BUILD=siw-dma

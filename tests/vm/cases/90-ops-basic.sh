@@ -1,47 +1,54 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: krdma_ops: the family and its answers, options, bind, hand-off, late callers, references; a protocol that leaves
+# what: krdma_ops: the family and its answers, options, bind, connections, late callers, references; a road that leaves; programs that ask
 # covers: ops
-# limit: 200
+# limit: 240
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
+# shellcheck source=tests/vm/guest/ops.sh
+. "$VM_REPO/tests/vm/guest/ops.sh"
 
-references() { awk '$1 == "krdma_ops" { print $3 }' /proc/modules; }
-
-no_references() { [ "$(references)" = 0 ]; }
 basics() { timeout "$(patient 60)" python3 "$VM_REPO/tests/vm/progs/ops_basic.py" "$@"; }
 
+ip link set lo up
 modprobe -q tls || true
-expect "the module loads" insmod "$VM_MODULES/krdma_ops.ko"
-same "references of nobody" 0 "$(references)"
-
-for part in family options bind handoff late listen; do
-	say "$part"
-	basics $part
-	# socks that were handed off go after a grace period
-	wait_for 10 no_references || fail "references after $part: $(references)"
+ops_load
+same "references of nobody" 0 "$(references krdma_ops)"
+mark_some
+for part in family options bind connect late listen; do
+	attempt "$part" basics $part
+	# socks go after a grace period
+	all_gone
 done
+attempt "a program asks" basics asks
+all_gone
 
-say "the module is in use as long as sockets are"
+say "the module is in use as long as connections are"
 basics hold & # says "ready" in a file
 wait_for 10 test -e ready
-refuse "rmmod with a socket that was handed off" rmmod krdma_ops
+refuse "rmmod with a connection" rmmod krdma_ops
+say "... and goes by the road still"
 touch go
 wait $!
+all_gone
 
-say "a protocol that leaves under its sockets"
-insmod "$VM_MODULES/tests/offload/offload_loop.ko"
-basics loop
-wait_for 10 no_references || fail "references: $(references)"
+say "a road that leaves under its sockets"
+unmark
+plain_load
+mark_some plain
+attempt "a road that leaves" basics leaves
+! loaded offload_plain || rmmod offload_plain
+all_gone
 
 say "shutdown and back"
 echo 1 > /sys/module/krdma_ops/parameters/shutdown
-basics family
+attempt "shutdown" by_tcp basics family
 echo 0 > /sys/module/krdma_ops/parameters/shutdown
+unload krdma_ops
 
-wait_for 15 rmmod krdma_ops || fail "rmmod: $(references) references"
 expect "another number" insmod "$VM_MODULES/krdma_ops.ko" family=22 alias=0
 python3 -c 'import socket; socket.socket(22, socket.SOCK_STREAM).close()'
 refuse "no alias" python3 -c 'import socket; socket.socket(27, socket.SOCK_STREAM)'
-wait_for 15 rmmod krdma_ops
+unload krdma_ops
 refuse "a number out of range" insmod "$VM_MODULES/krdma_ops.ko" family=200
+attempts_verdict

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: mptcp_connect, the kernel's own test of MPTCP's sockets, with the wildcard of krdma_ops in place of MPTCP: on TCP, through the switch, over a loopback protocol, IPv4 and IPv6
+# what: mptcp_connect, the kernel's own test of MPTCP's sockets, under rules and with the number of krdma_ops in place of MPTCP's: on TCP, over the road of the host, over one of the tests that opens late, one end alone, IPv4 and IPv6
 # covers: ops tests/offload tests/interop
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
@@ -12,7 +12,7 @@ tests=0
 port=12000
 
 # transfer CLIENT SERVER ADDRESS [OPTION...]: both ways at once, as mptcp_connect.sh does it; CLIENT
-# and SERVER are names of protocols: MPTCP is the switch, TCP is TCP
+# and SERVER are names of protocols: MPTCP is a socket that the switch makes, TCP one that it may mark
 transfer() {
 	local client=$1 server=$2 address=$3 wildcard=0.0.0.0 rc=0
 	shift 3
@@ -57,15 +57,21 @@ head -c 900000 /dev/urandom > to-server
 head -c 700001 /dev/urandom > to-client
 say "TCP"
 all TCP TCP
-ops_load bad_peer_s=0
-say "through the switch"
-all MPTCP MPTCP
-loop_load
-say "over the loopback protocol"
-rises some offloaded all MPTCP MPTCP
-say "one end is TCP's"
-all TCP MPTCP
-all MPTCP TCP
+ops_load
+say "sockets of the switch"
+by_road all MPTCP MPTCP
+say "one end alone"
+by_tcp all TCP MPTCP
+by_tcp all MPTCP TCP
+say "rules"
+mark
+by_road all TCP TCP
 all_gone
-unload offload_loop krdma_ops
+say "a road of the tests that opens late"
+unmark
+plain_load delay_ms=3
+mark plain
+by_road all TCP TCP
+all_gone
+unload offload_plain krdma_ops
 counted $tests 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: unmodified servers and their clients give the same results on TCP, under krun without an offload protocol, and under krun over a loopback protocol: nginx, wrk, haproxy, memcached, rsync, redis, PostgreSQL, vsftpd, lftp
-# covers: ops uapi/krun tests/offload
+# what: unmodified servers and their clients give the same results on TCP, with a rule for one end of a connection, and with rules for both, over the road of the host: nginx, wrk, haproxy, memcached, rsync, redis, PostgreSQL, vsftpd, lftp
+# covers: ops
 # kernel: stock
 # limit: 900
 # shellcheck source=tests/vm/guest/lib.sh
@@ -14,11 +14,11 @@
 ip link set lo up
 left_out nginx wrk haproxy memcached rsync redis-server "$postgres/postgres" vsftpd
 results tcp
-ops_load bad_peer_s=1
-by=("$krun")
-results native
-loop_load
-rises some offloaded results loop
+ops_load
+krdma offload add connect use any
+by_tcp results clients
+krdma offload add listen use any
+by_road results road
 all_gone
-unload offload_loop krdma_ops
+unload krdma_ops
 counted $(($(wc -l < tcp.results) * 3)) 0

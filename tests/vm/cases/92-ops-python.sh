@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: Python's own tests of sockets have the same outcomes on TCP, under krun without an offload protocol, and under krun over a loopback protocol
-# covers: ops uapi/krun tests/offload tests/vm/progs/ops_suites.py
+# what: Python's own tests of sockets have the same outcomes on TCP, with a rule for clients alone, and with rules for both ends, over the road of the host
+# covers: ops tests/vm/progs/ops_suites.py
 # kernel: stock
 # limit: 1500
 # shellcheck source=tests/vm/guest/lib.sh
@@ -13,14 +13,13 @@ suites=(test_socket test_asyncio.test_streams test_asyncio.test_sock_lowlevel te
 [ -n "${VM_QUICK:-}" ] || suites+=(test_selectors test_asyncio.test_sendfile test_asyncio.test_server
 	test_asyncio.test_events test_asyncore test_httplib test_ftplib test_smtplib test_ssl)
 
-# outcomes MODE COMMAND...: of all suites, in MODE.list; what was said is in MODE.log
+# outcomes MODE: of all suites, in MODE.list; what was said is in MODE.log
 outcomes() {
 	local mode=$1 suite
-	shift
 	: > "$mode.list"
 	for suite in "${suites[@]}"; do
 		say "$mode: $suite"
-		timeout "$(patient 300)" "$@" /usr/bin/python3 "$VM_REPO/tests/vm/progs/ops_suites.py" "$suite" \
+		timeout "$(patient 300)" /usr/bin/python3 "$VM_REPO/tests/vm/progs/ops_suites.py" "$suite" \
 			> out 2>> "$mode.log" < /dev/null || echo "$suite ended with $?" >> "$mode.list"
 		grep -aE '^(ok|skipped|failed|error) test' out >> "$mode.list" || true
 	done
@@ -28,7 +27,7 @@ outcomes() {
 	cut -d ' ' -f 1 "$mode.list" | sort | uniq -c
 }
 
-# differences of the loopback, each with its reason
+# differences of the road, each with its reason
 known() {
 	cat << 'END'
 END
@@ -48,13 +47,14 @@ outcomes tcp
 [ "$(grep -c ^ok tcp.list)" -gt 100 ] || fail "hardly a test runs: is libpython3.11-testsuite there?"
 faults=0
 ops_load
-outcomes native "$krun"
-compare native || faults=$((faults + 1))
-loop_load
-rises some offloaded outcomes loop "$krun"
-compare loop || faults=$((faults + 1))
+krdma offload add connect use any
+by_tcp outcomes clients
+compare clients || faults=$((faults + 1))
+krdma offload add listen use any
+by_road outcomes road
+compare road || faults=$((faults + 1))
 all_gone
-unload offload_loop krdma_ops
+unload krdma_ops
 cp ./*.list "$VM_OUT/" || true
 [ $faults = 0 ] || fail "other outcomes than on TCP"
 counted "$(($(wc -l < tcp.list) * 3))" 0

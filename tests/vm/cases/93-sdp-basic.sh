@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: sockets of krdma_sdp by family, by protocol number and through krdma_ops: what a program may expect of TCP holds, past the wire and over it; python, socat, qperf, iperf3; the module goes
-# covers: sdp ops uapi/krun tests/vm/progs/ops_check.cpp
+# what: SDP as a road of TCP connections, by rules, by protocol number and by family: what a program may expect of TCP holds, past the wire and over it; python, socat, qperf, iperf3; the module goes
+# covers: sdp ops tests/vm/progs/ops_check.cpp
 # limit: 600
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -12,15 +12,6 @@
 
 FAMILY=27 SDP=257
 check=$VM_PROGS/ops_check
-
-# sdp_rises NAME COMMAND...
-sdp_rises() {
-	local name=$1 before
-	before=$(sdp_stat "$name")
-	shift
-	"$@"
-	[ "$(sdp_stat "$name")" -gt "$before" ] || fail "$name stays at $before"
-}
 
 # checks HOST WHAT ARGUMENT...: ops_check
 checks() {
@@ -34,7 +25,7 @@ checks() {
 }
 
 hosts_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 sdp_load
 note_resources
 
@@ -44,7 +35,11 @@ role, family, protocol, address, port, size = sys.argv[1], int(sys.argv[2]), int
 def made():
     return socket.socket(family, socket.SOCK_STREAM, protocol)
 where = (address, port)
+def bind(sock): sock.bind(where)
+def connect(sock): sock.connect(where)
+def accept(sock): return sock.accept()[0]
 if family == 27:
+    # Python knows no addresses of that family
     import ctypes
     libc = ctypes.CDLL(None, use_errno=True)
     packed = b"\x02\x00" + port.to_bytes(2, "big") + socket.inet_aton(address) + bytes(8)
@@ -56,10 +51,6 @@ if family == 27:
         fd = libc.accept(sock.fileno(), None, None)
         assert fd >= 0, ctypes.get_errno()
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=fd)
-else:
-    def bind(sock): sock.bind(where)
-    def connect(sock): sock.connect(where)
-    def accept(sock): return sock.accept()[0]
 def send(sock, seed):
     source, digest, left = random.Random(seed), hashlib.sha256(), size
     while left:
@@ -79,6 +70,7 @@ def receive(sock, seed):
         digest.update(block)
 if role == "server":
     listener = made()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     bind(listener)
     listener.listen(8)
     print("listening", flush=True)
@@ -113,7 +105,7 @@ with_socat() {
 	# the address is that of a sockaddr_in behind the family: port 9101 and 10.77.0.2
 	local at=x238d0a4d00020000000000000000
 	start socat B socat -u SOCKET-LISTEN:$FAMILY:0:$at CREATE:copy
-	wait_for 60 sh -c "ip netns exec hostB grep -q ':9101 ' /proc/net/sdp" || fail "socat does not listen: $(cat socat.log)"
+	wait_for 60 listening B 9101 || fail "socat does not listen: $(cat socat.log)"
 	expect "socat" on A socat -u OPEN:data SOCKET-CONNECT:$FAMILY:0:$at
 	finish socat 30
 	expect "what came" cmp data copy
@@ -122,30 +114,55 @@ with_socat() {
 
 with_qperf() {
 	local test
+	sdp_rules 19766
 	start qperf B qperf
 	wait_for 60 listening B 19765
-	for test in sdp_lat sdp_bw; do
-		sdp_rises connected expect "$test" on A timeout "$(patient 60)" qperf -t 2 "$ADDR_B" $test
+	for test in tcp_lat tcp_bw; do
+		sdp_rises opened expect "$test" on A timeout "$(patient 60)" qperf -ip 19766 -t 2 "$ADDR_B" $test
 		cat expect
 		has "$test gives a figure" '= +[0-9.]*[1-9]' expect
 	done
 	kill_hard qperf
 	all_sdp_gone
+	no_rules
 }
 
+# an unchanged program under a rule: TCP begins, SDP takes over
 with_iperf3() {
-	start iperf B "$krun" iperf3 -s -1 -p 9100
+	sdp_rules 9100
+	start iperf B iperf3 -s -1 -p 9100
 	wait_for 60 listening B 9100
-	sdp_rises connected expect "iperf3" on A "$krun" iperf3 -c "$ADDR_B" -p 9100 -t 2
+	sdp_rises tx-copied expect "iperf3" on A iperf3 -c "$ADDR_B" -p 9100 -t 2
 	grep -E 'sender|receiver' expect
 	finish iperf 20
 	all_sdp_gone
+	no_rules
 }
 
+# the same with compared data, from the first byte on
+ruled() {
+	sdp_rules 9300
+	sdp_rises tx-copied stream 2 0 3000000
+	no_rules
+}
+
+# the first byte of a socket that must use SDP fails where SDP is not; a rule leaves such a connection to TCP
 refusals() {
 	refuse "nobody listens" on A python3 stream.py client 2 $SDP "$ADDR_B" 9301 1
 	has "the error" 'ConnectionRefused' expect
-	refuse "no RNIC leads there" python3 stream.py client 2 $SDP 127.0.0.1 9301 1
+	start server B python3 stream.py server 2 0 "$ADDR_B" 9302 1
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	refuse "a peer without a mark" on A python3 stream.py client 2 $SDP "$ADDR_B" 9302 1
+	grep Error expect
+	finish_any server 20
+	sdp_rules 9303 A
+	start server B python3 stream.py server 2 0 "$ADDR_B" 9303 1000
+	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
+	start client A python3 stream.py client 2 0 "$ADDR_B" 9303 1000
+	finish client 20
+	finish server 20
+	no_rules
+	all_sdp_gone
 }
 
 # endless: a stream that another command ends
@@ -153,13 +170,13 @@ endless() {
 	start server B python3 stream.py server 2 $SDP "$ADDR_B" 9300 1000000000
 	wait_for 60 grep -q listening server.log || fail "$(cat server.log)"
 	start client A python3 stream.py client 2 $SDP "$ADDR_B" 9300 1000000000
-	wait_for 60 sh -c "ip netns exec hostA grep -q ' open ' /proc/net/sdp" || fail "$(cat client.log)"
+	wait_for 60 sdp_has A 1 || fail "$(cat client.log)"
 	sleep 1
 }
 
 killed() {
 	endless
-	on A cat /proc/net/sdp
+	offload A sockets
 	kill_hard client
 	finish_any server 30
 	all_sdp_gone
@@ -174,6 +191,38 @@ rnic_goes() {
 	rnic_add A
 	wait_for 10 rnic_active krdma0
 	stream 2 $SDP 100000
+}
+
+# bytes in buffers of a namespace's roads
+road_memory() { offload "$1" limits | awk '$1 == "memory" { print $3 }'; }
+no_road_memory() { [ "$(road_memory A)" = 0 ] && [ "$(road_memory B)" = 0 ]; }
+offload_stat() { offload "$1" stats | awk -v name="$2" '$1 == name { print $2 }'; }
+
+# TCP goes on where a namespace may not have the buffers that a road begins with, at either end
+limited() {
+	local limit refused
+	endless
+	[ "$(road_memory A)" -gt 100000 ] || fail "buffers are not charged: $(offload A limits)"
+	kill_hard client
+	finish_any server 30
+	all_sdp_gone
+	wait_for 10 no_road_memory || fail "memory is still charged: $(offload A limits; offload B limits)"
+
+	sdp_rules 9300
+	limit=$(offload_stat A limit)
+	offload A limits memory 100000
+	stream 2 0 300000
+	[ "$(offload_stat A limit)" -gt "$limit" ] || fail "the limit is not the reason: $(offload A stats -n)"
+	offload A limits memory default
+	# what this host lacks is no reason to leave the peer alone
+	sdp_rises tx-copied stream 2 0 3000000
+	refused=$(offload_stat A refused)
+	offload B limits memory 100000
+	stream 2 0 3000000
+	[ "$(offload_stat A refused)" -gt "$refused" ] || fail "the peer's limit is not the reason: $(offload A stats -n)"
+	offload B limits memory default
+	no_rules
+	wait_for 10 no_road_memory || fail "memory is still charged: $(offload A limits; offload B limits)"
 }
 
 cat > keepalive.py << 'EOF'
@@ -249,14 +298,15 @@ keepalive() {
 }
 
 part "compared data, over the wire" sdp_rises accepted stream 2 $SDP 3000000
-part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $SDP "$ADDR_B"
-part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $SDP "$ADDR_A"
+part "AF_INET and IPPROTO_SDP" checks B "AF_INET and IPPROTO_SDP" 2 $SDP $TCP "$ADDR_B"
+part "AF_INET_SDP" checks A "AF_INET_SDP" $FAMILY 0 $TCP "$ADDR_A"
 if [ -z "${VM_QUICK:-}" ]; then
-	part "IPv6" checks B "IPv6" 2 $SDP $SDP "$ADDR6_B"
-	part "the switch" checks B "the switch" $OFFLOAD $SDP $SDP "$ADDR_B"
+	part "IPv6" checks B "IPv6" 2 $SDP $TCP "$ADDR6_B"
+	part "AF_INET_OFFLOAD and IPPROTO_SDP" checks B "the switch" $OFFLOAD $SDP $TCP "$ADDR_B"
 fi
 part "qperf" with_qperf
-part "iperf3 through the switch" with_iperf3
+part "compared data, by a rule" ruled
+part "iperf3 by a rule" with_iperf3
 part "socat by family" with_socat
 part "a program is killed; the peer learns it" killed
 part "an RNIC goes under a connection" rnic_goes
@@ -265,6 +315,7 @@ part "compared data, IPv6" stream 10 $SDP 3000000 "$ADDR6_B"
 part "a single octet" stream 2 $SDP 1
 [ -n "${VM_QUICK:-}" ] || part "more data" stream 2 $SDP 30000000
 part "refusals" refusals
+part "limits of memory" limited
 part "keepalive" keepalive
 
 sdp_ends

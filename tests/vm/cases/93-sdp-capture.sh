@@ -16,7 +16,7 @@ judge=$VM_REPO/build/sdp/sdp_judge
 capture() {
 	local name=$1
 	shift
-	start dump A dumpcap -q -P -i vethA -f "tcp port 27257" -w "$VM_TMP/$name.pcap"
+	start dump A dumpcap -q -P -i vethA -f "tcp port 1017" -w "$VM_TMP/$name.pcap"
 	wait_for 30 grep -q 'File:' dump.log || { cat dump.log; fail "dumpcap does not capture"; }
 	"$@"
 	sleep 1
@@ -36,7 +36,7 @@ judged() {
 	done
 }
 
-listens_at() { wait_for 60 sh -c "ip netns exec hostB grep -q ':$1 ' /proc/net/sdp"; }
+listens_at() { wait_for 60 listening B "$1"; }
 
 by_socat() {
 	local at=x238d0a4d00020000000000000000
@@ -49,27 +49,38 @@ by_socat() {
 }
 
 by_iperf3() {
-	start iperf B "$krun" -p 257 iperf3 -s -1 -p 9100
+	sdp_rules 9100
+	start iperf B iperf3 -s -1 -p 9100
 	listens_at 9100
-	expect "iperf3" on A "$krun" -p 257 iperf3 -c "$ADDR_B" -p 9100 -n 4M
+	expect "iperf3" on A iperf3 -c "$ADDR_B" -p 9100 -n 40M
 	finish iperf 20
+	no_rules
 }
 
 by_qperf() {
+	sdp_rules 19766
 	start qperf B qperf
 	wait_for 60 listening B 19765
-	expect "sdp_lat" on A timeout "$(patient 60)" qperf -t 1 "$ADDR_B" sdp_lat
+	expect "tcp_lat" on A timeout "$(patient 60)" qperf -ip 19766 -t 1 "$ADDR_B" tcp_lat
 	kill_hard qperf
+	no_rules
 }
 
-# the device listens for the sake of another port
+# the device listens for the sake of another port; the connection has no mark there
 refused() {
-	start other B "$krun" -p 257 iperf3 -s -1 -p 9303
+	sdp_rules 9303 B
+	start other B iperf3 -s -1 -p 9303
+	start plain B iperf3 -s -1 -p 9301
 	listens_at 9303
-	refuse "nobody listens" on A "$krun" -p 257 python3 -c "
+	listens_at 9301
+	refuse "no mark there" on A python3 -c "
 import socket
-socket.create_connection(('$ADDR_B', 9301))"
+sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+sock.connect(('$ADDR_B', 9301))
+sock.sendall(b'x')"
+	finish_any plain 20
 	kill_hard other
+	no_rules
 }
 
 # aborted MODE HEARD: unread data at close(), "after" the server's own end or "before" it
@@ -79,6 +90,7 @@ import socket, sys, time
 role, address, mode = sys.argv[1:]
 if role == "server":
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((address, 9302))
     listener.listen()
     sock = listener.accept()[0]
@@ -108,7 +120,7 @@ EOF
 }
 
 hosts_up
-ops_load alias=0
+ops_load addresses=1
 sdp_load
 capture socat by_socat
 judged socat Hello HelloAck Data DisConn
@@ -128,13 +140,12 @@ judged after Hello DisConn AbortConn
 python3 - << 'EOF'
 import struct, sys
 data = bytearray(open("socat.pcap", "rb").read())
-# the MID of a Data message: 0xff, flags, buffers, length
-
+# the MID of a Data message: 0xff, flags, buffers, length; before it MPA's length, DDP, RDMAP
 count = 0
-for i in range(24, len(data) - 16):
-    if data[i] == 0xff and data[i + 1] <= 3 and data[i + 4:i + 6] == b"\0\0" and count == 0:
+for i in range(24 + 20, len(data) - 16):
+    if data[i] == 0xff and data[i - 18] == 0x41 and data[i - 17] in (0x43, 0x45) and not count:
         length = struct.unpack(">I", data[i + 4:i + 8])[0]
-        if 16 <= length <= 40000:
+        if struct.unpack(">H", data[i - 20:i - 18])[0] == 18 + length:
             data[i] = 0x7e
             count = 1
 open("changed.pcap", "wb").write(data)

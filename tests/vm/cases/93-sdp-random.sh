@@ -29,7 +29,7 @@ rounds() {
 # seeds that have found something, beyond those below
 found() {
 	local seed
-	for seed in 1068 9452 9453 9460 27459 73456 78457 100836 209516 212406 213609 217407; do
+	for seed in 1068 6950 9452 9453 9460 27459 73456 78457 100836 209516 212406 213609 217407; do
 		rounds $seed 1 2 $SDP "$ADDR_A"
 	done
 	for seed in 100610 101108 101138; do
@@ -64,13 +64,18 @@ EOF
 }
 
 over_wire() {
+	local seed
 	same_host 0
+	# these have found something
+	for seed in 6376 7774 8454 11061 16528 17052 18439 20105 30118 40105 40135 40166 40182 50170; do
+		rounds $seed 1 2 $SDP "$ADDR_A"
+	done
 	rounds "$new" "$(some 28)" 2 $SDP "$ADDR_A"
 	same_host 1
 }
 
 hosts_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 sdp_load zcopy_thresh_soft=65536 zcopy_write=1
 note_resources
 say "new seed $new"
@@ -79,7 +84,7 @@ part "seeds that have found something" found
 part "an address that is refused" refused_bind
 part "by family" rounds 100 "$(some 20)" $FAMILY 0 "$ADDR_A"
 part "IPv6" rounds 200 "$(some 20)" 10 $SDP "$ADDR6_A"
-part "over the wire, a new seed" over_wire
+part "over the wire, and a new seed" over_wire
 
 sdp_ends
 hosts_down

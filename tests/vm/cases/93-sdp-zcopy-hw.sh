@@ -60,7 +60,7 @@ by_writes() {
 
 dmesg -n 7
 hw_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 sdp_load zcopy_thresh_soft=65536 zcopy_thresh_adopted=65536
 pinned_before=$(pages_pinned)
 

@@ -69,7 +69,7 @@ rnic_goes() {
 # what is said on the wire
 captured() {
 	same_host 0
-	start dump A dumpcap -q -P -i vethA -f "tcp port 27257" -w "$VM_TMP/write.pcap"
+	start dump A dumpcap -q -P -i vethA -f "tcp port 1017" -w "$VM_TMP/write.pcap"
 	wait_for 30 grep -q 'File:' dump.log || { cat dump.log; fail "dumpcap does not capture"; }
 	asked 6 200000
 	asked_copies 4 200000
@@ -87,7 +87,7 @@ captured() {
 }
 
 hosts_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 sdp_load zcopy_thresh_soft=65536 zcopy_write=1
 note_resources
 pinned_before=$(pages_pinned)

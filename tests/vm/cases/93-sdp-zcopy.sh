@@ -129,7 +129,7 @@ over_wire() {
 }
 
 hosts_up
-ops_load alias=0 bad_peer_s=0
+ops_load addresses=1
 sdp_load zcopy_thresh_soft=65536
 note_resources
 pinned_before=$(pages_pinned)
@@ -146,6 +146,7 @@ if role == "client":
     sock.recv(1)
     sys.exit()
 listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 257)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind((address, 9320))
 listener.listen()
 print("listening", flush=True)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# what: failing allocations below krdma_ops and a loopback protocol: sockets are made, listen, connect and are handed off
+# what: failing allocations below krdma_ops and a road of the tests: sockets are marked, listen, connect and change their road
 # covers: ops tests/offload
 # limit: 400
 # kernel: debug
@@ -9,29 +9,32 @@
 # shellcheck source=tests/vm/guest/ops.sh
 . "$VM_REPO/tests/vm/guest/ops.sh"
 
-fault_modules=(krdma_ops offload_loop)
+fault_modules=(krdma_ops offload_plain)
 checks=(names refusals flags poll shutdown reset options ports nonblocking waiters threads backlog reconnect abandoned)
 
-# consume FAMILY PROTOCOL: a check may fail here, and one that waits for an end that was not made is
+# consume FAMILY ADDRESS: a check may fail here, and one that waits for an end that was not made is
 # ended by its own alarm
 consume() {
-	"$VM_PROGS/ops_check" "$1" "$2" $LOOP 127.0.0.1 "${checks[@]}" > "$VM_TMP/consumer.log" 2>&1 &
+	"$VM_PROGS/ops_check" "$1" 0 $TCP "$2" "${checks[@]}" > "$VM_TMP/consumer.log" 2>&1 &
 	pid_of[consumer]=$!
 	survive 200 consumer
 }
 
 ip link set lo up
-ops_load bad_peer_s=0
-loop_load
+ops_load
+plain_load
+mark_some
+mark plain 127.0.0.3
 for every in $(few 7 23 3); do
 	faults_on "$every"
-	consume $OFFLOAD 0
-	consume $OFFLOAD $LOOP
+	consume 2 $MARKED
+	consume 2 127.0.0.3
+	consume $OFFLOAD $UNMARKED
 	faults_off "each ${every}th"
 	ended_how
 	all_gone
 done
 say "and without"
-expect "ops_check" timeout "$(patient 100)" "$VM_PROGS/ops_check" $OFFLOAD 0 $LOOP 127.0.0.1 "${checks[@]}"
+by_road expect "ops_check" timeout "$(patient 100)" "$VM_PROGS/ops_check" 2 0 $TCP $MARKED "${checks[@]}"
 all_gone
-unload offload_loop krdma_ops
+unload offload_plain krdma_ops

@@ -23,7 +23,7 @@ rounds() {
 }
 
 hosts_up
-ops_load alias=0
+ops_load addresses=1
 sdp_load zcopy_thresh_soft=65536 connect_timeout_s=5 close_timeout_s=5
 note_resources
 for every in $(few 40 150 40 11 3); do

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-# Unmodified servers and their clients, for the cases that compare their results over the switch with
+# Unmodified servers and their clients, for the cases that compare their results over a road with
 # those on TCP. Sourced after lib.sh and ops.sh.
 
-# where servers listen; what servers and clients are entered by, and run by: nothing, or krun
+# where servers listen; what servers and clients are entered by, and run by: nothing, or a command
 at=127.0.0.1
 server_in=() client_in=()
 by=()

@@ -3,6 +3,9 @@
 import hashlib
 import random
 import socket
+import time
+
+SOL_SDP, ZCOPY_THRESH = 1025, 80
 
 
 def receive_all(sock, sizes=(1 << 20, 400000, 2500000)):
@@ -14,11 +17,24 @@ def receive_all(sock, sizes=(1 << 20, 400000, 2500000)):
     return count
 
 
+def road(sock):
+    """SDP's options are there when the connection has its road."""
+    why = None
+    for _ in range(200):
+        try:
+            return sock.getsockopt(SOL_SDP, ZCOPY_THRESH)
+        except OSError as error:
+            why = error
+            time.sleep(0.1)
+    raise AssertionError(f"no road: {why}")
+
+
 def end_of_pair(role, protocol, address, port):
     """The server's or the client's end of the one connection."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
     if role != "server":
         sock.connect((address, port))
+        road(sock)
         print("connected", flush=True)
         return sock
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -26,4 +42,6 @@ def end_of_pair(role, protocol, address, port):
     sock.listen(1)
     print("listening", flush=True)
     with sock:
-        return sock.accept()[0]
+        peer = sock.accept()[0]
+        road(peer)
+        return peer

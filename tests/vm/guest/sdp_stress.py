@@ -101,6 +101,7 @@ def client(address, count):
 def holds(address):
     """Connections in each state: open, with unread data, unaccepted, half closed."""
     listener = made(address)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((address, PORT))
     listener.listen(64)
     kept = [listener]
@@ -128,7 +129,6 @@ def short_side(sock, number, failed):
     limit = struct.pack("ll", 20, 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-    sock.setsockopt(socket.IPPROTO_TCP, 80, 65536)
 
     def send():
         try:

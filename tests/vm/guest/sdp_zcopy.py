@@ -188,7 +188,7 @@ def timed(sock, role):
 
 
 def patient(sock, role):
-    """An end that reads only after it was told by another way: the sender must not stand still."""
+    """An end that reads only after it was asked by another way: the sender must not stand still."""
     if role == "client":
         sock.sendall(fresh(0, 150000))
         sock.sendall(b"go")
@@ -209,11 +209,14 @@ def limited(sock, role, size):
 
 
 def threshold(sock, role):
-    """The option, at its own level and at TCP's."""
+    """The option."""
     if role == "server":
         return receive_all(sock)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == -1
-    sock.setsockopt(socket.IPPROTO_TCP, ZCOPY_THRESH, 0)
+    # as an option of TCP, too
+    sock.setsockopt(socket.IPPROTO_TCP, ZCOPY_THRESH, 4096)
+    assert sock.getsockopt(socket.IPPROTO_TCP, ZCOPY_THRESH) == 4096
+    sock.setsockopt(SOL_SDP, ZCOPY_THRESH, 0)
     assert sock.getsockopt(SOL_SDP, ZCOPY_THRESH) == 0
     return send_blocks(sock, role, 2000000)
 
@@ -366,7 +369,7 @@ def cancelled(sock, role, seconds):
         total += got
         # the peer continues: what it writes now must not come here
         time.sleep(chance.random() * 0.01)
-        assert room.raw[got:] == marks[got:], f"octets behind the {got} that recv() told of"
+        assert room.raw[got:] == marks[got:], f"octets behind the {got} that recv() returned"
     assert ends, "no receive has ended early"
     return print("received", total, digest.hexdigest())
 

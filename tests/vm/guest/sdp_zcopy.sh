@@ -9,9 +9,9 @@
 pinned_before=0
 not_pinned() { [ "$(pages_pinned)" = "$pinned_before" ]; }
 
-note_counters() { cp /proc/net/sdp_stat stat.before; }
+note_counters() { cp $sdp_counters stat.before; }
 # by NAME: what a counter has risen by
-by() { awk -v name="$1" '$1 == name { n = $2 - n } END { print n + 0 }' stat.before /proc/net/sdp_stat; }
+by() { awk -v name="$1" '$1 == name { n = $2 - n } END { print n + 0 }' stat.before "$sdp_counters"; }
 
 server_host=B client_host=A server_address=$ADDR_B
 zcopy=$VM_REPO/tests/vm/guest/sdp_zcopy.py

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 """MSG_ZEROCOPY over SDP: sdp_zerocopy.py server|client MODE ADDRESS [ARGUMENT...]
 
-Each mode is a pair. The sender overwrites memory as soon as it is told that it may, so that a
+Each mode is a pair. The sender overwrites memory as soon as a notification says that it may, so that a
 notification that is early is seen by the receiver."""
 import errno
 import hashlib
@@ -25,11 +25,11 @@ protocol = int(os.environ.get("PROTOCOL", SDP))
 
 
 class Sender:
-    """A socket that does not wait, and what it has been told."""
+    """A socket that does not wait, and its notifications."""
 
     def __init__(self, sock, seed):
         self.sock, self.random, self.digest = sock, random.Random(seed), hashlib.sha256()
-        self.buffers, self.count, self.told, self.copied, self.ranges = {}, 0, 0, 0, 0
+        self.buffers, self.count, self.notified, self.copied, self.ranges = {}, 0, 0, 0, 0
         sock.setblocking(False)
         sock.setsockopt(socket.SOL_SOCKET, SO_ZEROCOPY, 1)
         assert sock.getsockopt(socket.SOL_SOCKET, SO_ZEROCOPY) == 1
@@ -52,7 +52,7 @@ class Sender:
             for i in range(low, high + 1):
                 buffer = self.buffers.pop(i)
                 buffer[:] = b"\xff" * len(buffer)
-            self.told += high + 1 - low
+            self.notified += high + 1 - low
             self.ranges += 1
             if code & CODE_COPIED:
                 self.copied += high + 1 - low
@@ -78,7 +78,7 @@ class Sender:
 
     def finish(self, total):
         self.sock.shutdown(socket.SHUT_WR)
-        while self.told < self.count:
+        while self.notified < self.count:
             self.wait(0)
             self.hear()
         print("sent", total, self.digest.hexdigest())
@@ -86,7 +86,7 @@ class Sender:
 
     def report(self):
         assert not self.buffers, self.buffers.keys()
-        print(f"sends {self.count} told {self.told} copied {self.copied} ranges {self.ranges}")
+        print(f"sends {self.count} notified {self.notified} copied {self.copied} ranges {self.ranges}")
 
 
 def stream(sock, role, total, *sizes):
@@ -110,7 +110,7 @@ def small_reads(sock, role, total):
 
 
 def mixed(sock, role, total):
-    """Sends of all kinds, some of them not told about, one of them blocking."""
+    """Sends of all kinds, some of them not notified, one of them blocking."""
     if role == "server":
         return receive_all(sock)
     sender, sent = Sender(sock, role), 0
@@ -139,14 +139,14 @@ def unread(sock, role):
         assert total < 16 << 20, "room without end"
     assert not sender.poll.poll(0)
     sender.hear()
-    assert sender.told < sender.count, "told about octets that nobody has read"
+    assert sender.notified < sender.count, "notified of octets that nobody has read"
     with open("no-room", "w", encoding="ascii"):
         pass
     return sender.finish(total)
 
 
 def gone(sock, role, how):
-    """The peer ends with offers unread: each send is told about, once."""
+    """The peer ends with offers unread: each send is notified, once."""
     if role == "server":
         while not os.path.exists("no-room"):
             time.sleep(0.1)
@@ -159,12 +159,12 @@ def gone(sock, role, how):
     while sender.send(100000):
         pass
     sender.hear()
-    assert sender.told < sender.count
+    assert sender.notified < sender.count
     with open("no-room", "w", encoding="ascii"):
         pass
     deadline = time.monotonic() + LIMIT
-    while sender.told < sender.count:
-        assert time.monotonic() < deadline, (sender.told, sender.count)
+    while sender.notified < sender.count:
+        assert time.monotonic() < deadline, (sender.notified, sender.count)
         sender.wait(0)
         sender.hear()
     sender.report()

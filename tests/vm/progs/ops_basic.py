@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR MIT
-"""Sockets of krdma_ops where no offload protocol is: each answer is compared with plain TCP's.
+"""Sockets that the switch makes or marks: each answer is compared with that of TCP alone.
 
-    ops_basic.py family|options|bind|handoff|late|listen|hold|loop
+    ops_basic.py family|options|bind|connect|late|listen|hold|leaves|asks
 """
 import errno
 import fcntl
@@ -16,12 +16,13 @@ import threading
 import time
 from socket import AF_INET, AF_INET6, SOCK_DGRAM, SOCK_RAW, SOCK_STREAM, SOL_SOCKET
 
-FAMILY, ALIAS, WILDCARD = 19, 27, 258
+FAMILY, WILDCARD = 19, 258
+MARKED, UNMARKED = "127.0.0.2", "127.0.0.1"
 SO_PROTOCOL, SO_DOMAIN = 38, 39
 TCP_ULP = 31
 IPV6_ADDRFORM = 1
-# ways to a wildcard socket of IPv4
-WAYS = [(FAMILY, 0), (FAMILY, 6), (FAMILY, WILDCARD), (ALIAS, 0), (AF_INET, WILDCARD)]
+# ways to a socket of the switch, IPv4
+WAYS = [(FAMILY, 0), (FAMILY, 6), (FAMILY, WILDCARD), (AF_INET, WILDCARD)]
 
 
 def check(what, wanted, got):
@@ -59,7 +60,7 @@ def family_part():
     for family, protocol in WAYS:
         with made(family, protocol) as s:
             check("domain", AF_INET, option(s, SO_DOMAIN))
-            check("protocol", WILDCARD, option(s, SO_PROTOCOL))
+            check("protocol", 6, option(s, SO_PROTOCOL))
             check("type", SOCK_STREAM, option(s, socket.SO_TYPE))
             check("name", ("0.0.0.0", 0), s.getsockname())
             check("peer", errno.ENOTCONN, answer(s.getpeername))
@@ -67,7 +68,7 @@ def family_part():
             check("send", errno.EPIPE, answer(s.send, b"x", socket.MSG_NOSIGNAL))
     with made(AF_INET6, WILDCARD) as s:
         check("domain", AF_INET6, option(s, SO_DOMAIN))
-        check("protocol", WILDCARD, option(s, SO_PROTOCOL))
+        check("protocol", 6, option(s, SO_PROTOCOL))
     with made(FAMILY, 0, SOCK_DGRAM) as s:
         check("domain of datagrams", AF_INET, option(s, SO_DOMAIN))
         check("protocol of datagrams", 17, option(s, SO_PROTOCOL))
@@ -78,7 +79,7 @@ def family_part():
         check("raw", 1, option(s, SO_PROTOCOL))
     # few of those that the kernel looks for a module for: each takes a process
     asked = [(type_, -1) for type_ in range(1, 12)] + [(SOCK_STREAM, p) for p in (
-        1, 17, 132, 255, 259, 262, 263, 1 << 30)] + [(SOCK_DGRAM, 6), (5, 132), (10, 3), (3, 6)]
+        1, 17, 132, 255, 262, 263, 1 << 30)] + [(SOCK_DGRAM, 6), (5, 132), (10, 3), (3, 6)]
     for type_, protocol in asked:
         check(f"type {type_}, protocol {protocol}", answer(socket.socket, AF_INET, type_, protocol),
               answer(socket.socket, FAMILY, type_, protocol))
@@ -102,7 +103,7 @@ OPTIONS = [
     (6, socket.TCP_NODELAY, 1), (6, socket.TCP_MAXSEG, 1000), (6, socket.TCP_MAXSEG, 1),
     (6, socket.TCP_KEEPIDLE, 33), (6, socket.TCP_USER_TIMEOUT, 12345), (6, socket.TCP_CORK, 1),
     (6, socket.TCP_CONGESTION, b"reno"), (6, socket.TCP_CONGESTION, b"none such"),
-    (6, TCP_ULP, b"tls"), (6, 999, 1), (0, socket.IP_TTL, 9), (0, socket.IP_TOS, 0x10),
+    (6, 999, 1), (0, socket.IP_TTL, 9), (0, socket.IP_TOS, 0x10),
     (0, 15, 1), (0, socket.IP_TTL, 999), (0, 24, 1), (777, 1, 1),  # IP_FREEBIND, BIND_ADDRESS_NO_PORT
 ]
 
@@ -118,14 +119,14 @@ def read_options(s):
 
 
 def options_part():
-    def outcome(family, protocol):
+    def outcome(family, protocol, host=UNMARKED):
         lines = []
         with made(family, protocol) as s:
             lines.append(("new", read_options(s)))
             for level, name, value in OPTIONS:
                 lines.append((level, name, value, answer(s.setsockopt, level, name, value)))
             lines.append(("set", read_options(s)))
-            listener, name = server()
+            listener, name = server(host)
             s.connect(name)
             lines.append(("connected", read_options(s)))
             check("protocol after connect", 6, option(s, SO_PROTOCOL))
@@ -135,7 +136,7 @@ def options_part():
         return lines
 
     plain = outcome(AF_INET, 0)
-    for way in WAYS:
+    for way in [*WAYS, (AF_INET, 0, MARKED)]:
         for wanted, got in zip(plain, outcome(*way)):
             if wanted[0] in ("new", "set", "connected", "later"):
                 for a, b in zip(wanted[1], got[1]):
@@ -175,12 +176,6 @@ def bind_part():
     plain = outcome(AF_INET, 0)
     for way in WAYS:
         check(f"bind {way}", plain, outcome(*way))
-    # sockaddr_in6 on the old family, as qperf has it
-    with socket.socket(ALIAS, SOCK_STREAM) as s:
-        fd = os.dup(s.fileno())
-    with socket.socket(AF_INET6, SOCK_STREAM, 0, fileno=fd) as s:
-        check("IPv6", errno.EAFNOSUPPORT, answer(s.bind, ("::1", 0)))
-        check("mapped", 0, answer(s.bind, ("::ffff:127.0.0.1", 0)))
     with made(AF_INET, WILDCARD) as s:
         fd = os.dup(s.fileno())
     with socket.socket(AF_INET6, SOCK_STREAM, 0, fileno=fd) as s:
@@ -207,9 +202,14 @@ def exchange(a, b):
     check("pong", b"pong", a.recv(4))
 
 
-def handoff_part():
-    listener, name = server()
-    for way in WAYS:
+def connect_part():
+    for host, ways in ((UNMARKED, WAYS), (MARKED, [(AF_INET, 0)])):
+        connect_at(host, ways)
+
+
+def connect_at(host, ways):
+    listener, name = server(host)
+    for way in ways:
         with made(*way) as s:
             s.connect(name)
             peer, _ = listener.accept()
@@ -269,13 +269,14 @@ def handoff_part():
         check("IPv6", (AF_INET6, 6), (option(s, SO_DOMAIN), option(s, SO_PROTOCOL)))
         peer.close()
     with made(AF_INET6, WILDCARD) as s:
-        s.connect(("::ffff:127.0.0.1", name[1]))
+        s.connect((f"::ffff:{host}", name[1]))
         peer, _ = listener.accept()
-        s.setsockopt(41, IPV6_ADDRFORM, AF_INET)
-        check("form", AF_INET, option(s, SO_DOMAIN))
+        # which the kernel refuses to sockets that another part of it has
+        if answer(s.setsockopt, 41, IPV6_ADDRFORM, AF_INET) != errno.EBUSY:
+            check("form", AF_INET, option(s, SO_DOMAIN))
         exchange(s, peer)
         peer.close()
-    # a socket that was handed off, disconnects and listens
+    # a socket that was connected, disconnects and listens
     with made(FAMILY, 0) as s:
         s.connect(name)
         listener.accept()[0].close()
@@ -298,8 +299,8 @@ def libc_connect_unspec(s):
 
 
 def late_part():
-    """Threads in all calls while the socket is handed off"""
-    listener, name = server()
+    """Threads in all calls while the socket is marked, and its road opens"""
+    listener, name = server(MARKED)
     listener.setblocking(True)
     stop = False
     peers = []
@@ -313,7 +314,7 @@ def late_part():
 
     threading.Thread(target=taker, daemon=True).start()
     for turn in range(150):
-        family, protocol = WAYS[turn % len(WAYS)]
+        family, protocol = [*WAYS, (AF_INET, 0)][turn % (len(WAYS) + 1)]
         s = made(family, protocol)
         s.setblocking(False)
         go = threading.Event()
@@ -362,7 +363,7 @@ def listen_part():
         with made(family, protocol) as s:
             s.setsockopt(6, socket.TCP_NODELAY, 1)
             check("accepts", 0, option(s, socket.SO_ACCEPTCONN))
-            s.bind(("127.0.0.1", 0))
+            s.bind((MARKED, 0))
             s.listen(8)
             check("accepts", 1, option(s, socket.SO_ACCEPTCONN))
             name = s.getsockname()
@@ -381,57 +382,71 @@ def listen_part():
             check("nobody", errno.EAGAIN, answer(s.accept))
 
 
+def pair(host=MARKED):
+    listener, name = server(host)
+    client = made(AF_INET, 0)
+    client.connect(name)
+    peer, _ = listener.accept()
+    return listener, client, peer
+
+
 def hold_part():
-    listener, name = server()
-    with made(FAMILY, 0) as s:
-        s.connect(name)
-        open("ready", "w").close()
-        while not os.path.exists("go"):
-            time.sleep(0.1)
+    """A connection by the road of the host"""
+    _, client, peer = pair()
+    exchange(client, peer)
+    with open("ready", "w", encoding="ascii"):
+        pass
+    while not os.path.exists("go"):
+        time.sleep(0.1)
+    exchange(client, peer)
 
 
-def loop_part():
-    """With the protocol 259 of the tests, which leaves while sockets in all states have it"""
-    loop = 259
-    with made(FAMILY, loop) as a, made(FAMILY, loop) as b:
-        check("protocol", loop, option(a, SO_PROTOCOL))
-        a.setsockopt(SOL_SOCKET, socket.SO_RCVBUF, 70000)
-        a.bind(("127.0.0.1", 0))
-        a.listen(4)
-        b.connect(a.getsockname())
-        peer, _ = a.accept()
-        check("protocols", (loop, loop), (option(b, SO_PROTOCOL), option(peer, SO_PROTOCOL)))
-        exchange(b, peer)
-        peer.close()
-    with made(FAMILY, 0) as a, made(FAMILY, 0) as b, socket.socket() as c:
-        a.bind(("127.0.0.1", 0))
-        a.listen(4)
-        b.connect(a.getsockname())
-        c.connect(a.getsockname())
-        check("order", [loop, 6], [option(a.accept()[0], SO_PROTOCOL) for _ in range(2)])
-        check("protocol", loop, option(b, SO_PROTOCOL))
-    time.sleep(0.5)
-    # new, bound, listening, of the protocol alone and of all; with a thread in accept()
-    socks = [made(FAMILY, protocol) for protocol in (0, loop) for _ in range(3)]
-    for s in socks[1:3] + socks[4:6]:
-        s.bind(("127.0.0.1", 0))
-    for s in (socks[2], socks[5]):
-        s.listen(4)
+def leaves_part():
+    """With the plain road of the tests, which leaves while marked sockets in all states are there"""
+    listener, client, peer = pair()
+    # it opens a moment later
+    for _ in range(100):
+        exchange(client, peer)
+        with open("/sys/module/offload_plain/parameters/opened", encoding="ascii") as f:
+            if int(f.read()):
+                break
+        time.sleep(0.05)
+    exchange(client, peer)
+    check("rmmod under a connection", True, os.system("rmmod offload_plain") != 0)
+    exchange(client, peer)
+    client.close()
+    peer.close()
+    # one that waits in accept(), and one that was never connected
     results = []
-    threads = [threading.Thread(target=lambda s=s: results.append(answer(lambda: s.accept()[0].close())))
-               for s in (socks[2], socks[5])]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.3)
-    check("rmmod", 0, os.system("rmmod offload_loop"))
-    socket.create_connection(socks[2].getsockname()).close()
-    for thread in threads:
-        thread.join(10)
-    check("accept", [0, errno.ENETDOWN], sorted(results))
-    check("bind", (0, errno.ENETDOWN), tuple(answer(s.bind, ("127.0.0.1", 0)) for s in (socks[0], socks[3])))
-    check("listen", (0, errno.ENETDOWN), tuple(answer(s.listen, 1) for s in (socks[1], socks[4])))
-    check("connect", (0, errno.ENETDOWN),
-          tuple(answer(s.connect, socks[1].getsockname()) for s in (socks[0], socks[3])))
+    thread = threading.Thread(target=lambda: results.append(listener.accept()[0]))
+    thread.start()
+    fresh = made(AF_INET, 0)
+    for _ in range(100):
+        if not os.system("rmmod offload_plain 2> rmmod.log"):
+            break
+        time.sleep(0.1)
+    else:
+        sys.exit("rmmod under a listener")
+    fresh.connect(listener.getsockname())
+    thread.join(10)
+    exchange(fresh, results[0])
+
+
+def asks_part():
+    """TCP_ULP by the program's own will, where no rule takes the socket"""
+    with made(AF_INET, 0) as listener, made(AF_INET, 0) as client:
+        check("no ULP", b"", listener.getsockopt(6, TCP_ULP, 16).rstrip(b"\0"))
+        check("a listener", 0, answer(listener.setsockopt, 6, TCP_ULP, b"krdma"))
+        check("again", errno.EEXIST, answer(listener.setsockopt, 6, TCP_ULP, b"krdma"))
+        listener.bind((UNMARKED, 0))
+        listener.listen(4)
+        check("a client", 0, answer(client.setsockopt, 6, TCP_ULP, b"krdma"))
+        check("its name", b"krdma", client.getsockopt(6, TCP_ULP, 16).rstrip(b"\0"))
+        client.connect(listener.getsockname())
+        peer, _ = listener.accept()
+        exchange(client, peer)
+        exchange(client, peer)
+        peer.close()
 
 
 globals()[sys.argv[1] + "_part"]()

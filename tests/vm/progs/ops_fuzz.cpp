@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-// Random calls on the switch's sockets from several threads of several processes:
+// Random calls on TCP sockets, which the case's rules mark, from several threads of several
+// processes:
 //
 //	ops_fuzz SECONDS [SEED]
 //
@@ -126,9 +127,9 @@ private:
 			int family, protocol;
 		};
 		static constexpr std::array<Kind, 12> kinds{
-			Kind{19, 0},  Kind{19, 6},   Kind{19, 258}, Kind{2, 258},
-			Kind{2, 258}, Kind{10, 258}, Kind{19, 259}, Kind{19, 260},
-			Kind{27, 0},  Kind{2, 6},    Kind{19, 0},   Kind{2, 258},
+			Kind{19, 0}, Kind{19, 6}, Kind{19, 258}, Kind{2, 258},
+			Kind{2, 0},  Kind{10, 0}, Kind{10, 258}, Kind{2, 0},
+			Kind{27, 0}, Kind{2, 6},  Kind{2, 0},    Kind{2, 0},
 		};
 		Kind kind = one_of(kinds);
 		int fd = socket(kind.family,
@@ -229,7 +230,8 @@ private:
 		std::array<int, 2> value{int(any(4) ? any(3) : random_()), int(any(2))};
 
 		if (which.name == TCP_ULP && which.level == IPPROTO_TCP)
-			return setsockopt(fd, which.level, which.name, "tls", 4);
+			return any(3) ? setsockopt(fd, which.level, which.name, "tls", 4)
+				      : setsockopt(fd, which.level, which.name, "krdma", 6);
 		// a full second of lingering holds up the thread
 		if (which.name == SO_LINGER && which.level == SOL_SOCKET)
 			value[1] = 0;
@@ -273,8 +275,9 @@ private:
 	// both ends of a connection and some data, so that this is not rare
 	long stream()
 	{
-		ops::Fd at(socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 258));
-		ops::Fd client(socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 258));
+		ops::Fd at(socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, any(2) ? 258 : 0));
+		ops::Fd client(
+			socket(2, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, any(2) ? 258 : 0));
 		ops::Address any_port = *ops::parse("127.0.0.1", 0);
 
 		if (bind(at, any_port.raw(), any_port.size) || listen(at, 5))

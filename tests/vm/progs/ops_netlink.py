@@ -9,9 +9,11 @@ import sys
 
 FAMILY = b"krdma_offload\0"
 REQUEST, ACK, DUMP = 1, 4, 0x300
-GET_PROTOCOLS, GET_RULES, ADD, DEL, FLUSH, GET_COUNTERS = range(1, 7)
-(PAD, NAME, NUMBER, CAPS, PRIORITY, SOCKETS, IPV6, ID, DIRECTION, ACTION, ADDRESS4, ADDRESS6, PREFIX, PORT_MIN,
- PORT_MAX, CGROUP, CGROUP_PATH, UID, HITS, VALUE) = range(1, 21)
+(GET_ROADS, GET_RULES, ADD, DEL, FLUSH, GET_COUNTERS, GET_SOCKETS, RESET, GET_LIMITS, SET_LIMIT) = range(1, 11)
+(PAD, NAME, NUMBER, CAPS, PRIORITY, SOCKETS, ID, DIRECTION, ACTION, ADDRESS4, ADDRESS6, PREFIX, PORT_MIN,
+ PORT_MAX, CGROUP, CGROUP_PATH, UID, HITS, VALUE, PORT, PEER4, PEER6, PEER_PORT, TCP_STATE, STATE, INODE, SENT,
+ RECEIVED, TCP_SENT, TCP_RECEIVED, WHY, INFO, FORCE, LIMIT, USED, HOST) = range(1, 37)
+ANY, TCP, NAMED = range(3)
 
 
 def attr(kind, data):
@@ -48,7 +50,7 @@ class Netlink:
             at += (size + 3) & ~3
         assert self.family != 16, "no family"
 
-    def send(self, command, attributes, flags=0, version=1, reserved=0, size=None):
+    def send(self, command, attributes, flags=0, version=2, reserved=0, size=None):
         self.sequence += 1
         body = struct.pack("=BBH", command, version, reserved) + attributes
         head = struct.pack("=IHHII", size or 16 + len(body), self.family, REQUEST | flags, self.sequence, 0)
@@ -67,13 +69,13 @@ class Netlink:
                 at += (size + 3) & ~3
 
 
-RULE = u8(DIRECTION, 0) + u8(ACTION, 1)
+RULE = u8(DIRECTION, 0) + u8(ACTION, TCP)
 REFUSED = {
     "nothing": (ADD, b""),
     "no action": (ADD, u8(DIRECTION, 0)),
     "no direction": (ADD, u8(ACTION, 0)),
-    "unknown direction": (ADD, u8(DIRECTION, 3) + u8(ACTION, 0)),
-    "unknown action": (ADD, u8(DIRECTION, 0) + u8(ACTION, 4)),
+    "unknown direction": (ADD, u8(DIRECTION, 2) + u8(ACTION, 0)),
+    "unknown action": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3)),
     "short direction": (ADD, attr(DIRECTION, b"") + u8(ACTION, 0)),
     "long direction": (ADD, u32(DIRECTION, 0) + u8(ACTION, 0)),
     "short address": (ADD, RULE + attr(ADDRESS4, b"\x0a\0\0")),
@@ -87,34 +89,38 @@ REFUSED = {
     "last port alone": (ADD, RULE + u16(PORT_MAX, 80)),
     "ports backwards": (ADD, RULE + u16(PORT_MIN, 81) + u16(PORT_MAX, 80)),
     "name without its action": (ADD, RULE + attr(NAME, b"sdp\0")),
-    "action without its name": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3)),
-    "empty name": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3) + attr(NAME, b"\0")),
-    "name without its end": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3) + attr(NAME, b"sdp")),
-    "long name": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3) + attr(NAME, b"s" * 16 + b"\0")),
-    "name with a slash": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3) + attr(NAME, b"a/b\0")),
-    "name in another encoding": (ADD, u8(DIRECTION, 0) + u8(ACTION, 3) + attr(NAME, b"\xe9\0")),
+    "action without its name": (ADD, u8(DIRECTION, 0) + u8(ACTION, NAMED)),
+    "empty name": (ADD, u8(DIRECTION, 0) + u8(ACTION, NAMED) + attr(NAME, b"\0")),
+    "name without its end": (ADD, u8(DIRECTION, 0) + u8(ACTION, NAMED) + attr(NAME, b"sdp")),
+    "long name": (ADD, u8(DIRECTION, 0) + u8(ACTION, NAMED) + attr(NAME, b"s" * 16 + b"\0")),
+    "name with a slash": (ADD, u8(DIRECTION, 0) + u8(ACTION, NAMED) + attr(NAME, b"a/b\0")),
+    "name in another encoding": (ADD, u8(DIRECTION, 0) + u8(ACTION, NAMED) + attr(NAME, b"\xe9\0")),
     "cgroup 0": (ADD, RULE + attr(CGROUP, bytes(8))),
-    "no such cgroup": (ADD, RULE + attr(CGROUP_PATH, b"/none/such\0")),
+    "a number of no cgroup": (ADD, RULE + struct.pack("=HHQ", 12, CGROUP, 1 << 60)),
     "path without its end": (ADD, RULE + attr(CGROUP_PATH, b"/")),
     "long path": (ADD, RULE + attr(CGROUP_PATH, b"/" * 4096 + b"\0")),
     "no uid": (ADD, RULE + u32(UID, 0xffffffff)),
     "an id with add": (ADD, RULE + u32(ID, 1)),
     "hits with add": (ADD, RULE + attr(HITS, bytes(8))),
-    "unknown attribute": (ADD, RULE + u32(21, 1)),
+    "unknown attribute": (ADD, RULE + u32(37, 1)),
     "attribute 0": (ADD, RULE + u32(0, 1)),
     "padding": (ADD, RULE + attr(PAD, b"")),
     "half an attribute": (ADD, RULE + b"\x08\x00"),
     "attribute beyond the end": (ADD, RULE + struct.pack("=HH", 64, UID)),
-    "socket with an address": (ADD, u8(DIRECTION, 2) + u8(ACTION, 1) + u32(ADDRESS4, 0)),
-    "socket with a port": (ADD, u8(DIRECTION, 2) + u8(ACTION, 1) + u16(PORT_MIN, 80)),
-    "socket with RDMA": (ADD, u8(DIRECTION, 2) + u8(ACTION, 2)),
     "del without an id": (DEL, b""),
     "del 0": (DEL, u32(ID, 0)),
     "del of none": (DEL, u32(ID, 77777)),
     "del with more": (DEL, u32(ID, 1) + u32(UID, 1)),
     "flush with an attribute": (FLUSH, u32(ID, 1)),
     "command 0": (0, b""),
-    "command 7": (7, b""),
+    "command 11": (11, b""),
+    "reset of a wrong direction": (RESET, u8(DIRECTION, 2)),
+    "reset with an action": (RESET, u8(DIRECTION, 0) + u8(ACTION, TCP)),
+    "reset of an address without a direction": (RESET, u32(ADDRESS4, 0)),
+    "no limit": (SET_LIMIT, b""),
+    "unknown limit": (SET_LIMIT, u8(LIMIT, 5) + attr(VALUE, bytes(8))),
+    "short limit": (SET_LIMIT, u8(LIMIT, 0) + u32(VALUE, 1)),
+    "a limit above the host's": (SET_LIMIT, u8(LIMIT, 0) + attr(VALUE, b"\xff" * 7 + b"\x7f")),
     "a dump of add": (ADD, RULE, ACK | DUMP),
 }
 
@@ -124,7 +130,7 @@ def refusals(netlink):
         error = netlink.ask(command, attributes, *flags)
         print(f"{what}: {errno.errorcode.get(error, error)}")
         assert error, what
-    for command in (GET_PROTOCOLS, GET_RULES, GET_COUNTERS):
+    for command in (GET_ROADS, GET_RULES, GET_COUNTERS, GET_SOCKETS, GET_LIMITS):
         assert netlink.ask(command, flags=DUMP) == 0
         assert netlink.ask(command, u32(ID, 1), flags=DUMP), command
         assert netlink.ask(command), command
@@ -137,8 +143,8 @@ def rubbish(netlink, rounds):
     for _ in range(rounds):
         attributes = RULE if chance.random() < 0.7 else b""
         for _ in range(chance.randrange(5)):
-            attributes += attr(chance.randrange(24), os.urandom(chance.choice((0, 1, 2, 3, 4, 8, 16, 17, 40))))
-        netlink.ask(chance.choice((ADD, ADD, ADD, DEL, 9)), attributes)
+            attributes += attr(chance.randrange(40), os.urandom(chance.choice((0, 1, 2, 3, 4, 8, 16, 17, 40))))
+        netlink.ask(chance.choice((ADD, ADD, ADD, DEL, RESET, 12)), attributes)
     assert netlink.ask(FLUSH) == 0
 
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 // Stream sockets of the offload protocol switch by io_uring, and sends without copies:
 //
-//	ops_uring FAMILY PROTOCOL WINNER
+//	ops_uring FAMILY PROTOCOL WINNER [ADDRESS]
 //
 // FAMILY and PROTOCOL are given to socket(). Connections within this program are of protocol
-// WINNER. Each check holds on TCP, too; the last line counts them.
+// WINNER: TCP's, whatever carries their bytes. Each check holds on TCP, too; the last line counts
+// them.
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -28,6 +29,7 @@ using ops::Address;
 using ops::Fd;
 
 int family, protocol, winner;
+Address base;
 
 struct Failure : std::runtime_error {
 	using std::runtime_error::runtime_error;
@@ -121,7 +123,7 @@ private:
 Fd listener()
 {
 	Fd fd(socket(family, SOCK_STREAM, protocol));
-	Address at = *ops::parse("127.0.0.1");
+	Address at = base;
 
 	need(fd >= 0, "socket");
 	need(!bind(fd, at.raw(), at.size), "bind");
@@ -535,13 +537,15 @@ int main(int argc, char **argv)
 {
 	int passed = 0, failed = 0;
 
-	if (argc != 4) {
-		std::fprintf(stderr, "usage: %s FAMILY PROTOCOL WINNER\n", argv[0]);
+	auto address = ops::parse(argc > 4 ? argv[4] : "127.0.0.1");
+	if (argc < 4 || !address) {
+		std::fprintf(stderr, "usage: %s FAMILY PROTOCOL WINNER [ADDRESS]\n", argv[0]);
 		return 2;
 	}
 	family = std::atoi(argv[1]);
 	protocol = std::atoi(argv[2]);
 	winner = std::atoi(argv[3]);
+	base = *address;
 	signal(SIGPIPE, SIG_IGN);
 	std::setvbuf(stdout, nullptr, _IOLBF, 0);
 	for (const Check &check : checks) {

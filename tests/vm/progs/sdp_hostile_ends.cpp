@@ -53,6 +53,7 @@ void peer_first(World &world)
 		(void)a.peer.hear(Mid::disconn);
 		/* the end that sent its DisConn first and gets the other one ends the connection */
 		a.peer.end();
+		a.tcp.finish();
 		a.victim.ends(0);
 	});
 	counters.expect("");
@@ -70,6 +71,7 @@ void victim_first(World &world)
 		a.peer.say(Mid::disconn);
 		same(a.victim.reads_until(0), std::size_t{700}, "octets before the end");
 		a.peer.closed();
+		a.tcp.finish();
 		a.victim.ends(0);
 	});
 	counters.expect("");
@@ -147,6 +149,7 @@ void abort_after_both_ends(World &world)
 		stop_sending(a.victim);
 		(void)a.peer.hear(Mid::disconn);
 		a.peer.abort();
+		a.tcp.finish();
 		a.victim.ends(0);
 	});
 }
@@ -334,18 +337,19 @@ void small_receives(World &world)
 {
 	for (int i = 0; i < 2; i++) {
 		Peer peer{world};
-		Draft draft = hello(world.own_ip, world.victim_ip, victim_port);
+		const Ends ends = world.connected(true);
+		Draft draft = ends.tcp.hello();
 
 		put(draft, 24, word(0xffffffff));
 		draft.bufs = 0xffff;
 		peer.connect(draft.octets());
-		peer.established();
+		peer.established(ends.tcp);
 		peer.say(Mid::data);
-		const Victim victim = world.accepted();
+		change(peer, ends.tcp, ends.victim);
 		const Octets much(100000);
 		/* its RNIC ends the connection */
-		const ssize_t n = send(victim.fd(), much.data(), much.size(), MSG_NOSIGNAL);
-		is_cut_off(victim, n, errno);
+		const ssize_t n = send(ends.victim.fd(), much.data(), much.size(), MSG_NOSIGNAL);
+		is_cut_off(ends.victim, n, errno);
 	}
 }
 

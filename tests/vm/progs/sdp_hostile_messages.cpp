@@ -97,7 +97,7 @@ const std::vector<Violation> violations{
 	{"a second Hello", "carrier", ECONNRESET,
 	 [](Attack &a) { a.peer.say(Mid::hello, Octets(76, 1)); }},
 	{"a second HelloAck", "carrier", ECONNRESET,
-	 [](Attack &a) { a.peer.say(Mid::hello_ack, hello_ack().extra); }},
+	 [](Attack &a) { a.peer.say(Mid::hello_ack, a.tcp.hello_ack().extra); }},
 	{"ChRcvBuf 0", "size", ECONNRESET, [](Attack &a) { a.peer.say(Mid::ch_rcv_buf, word(0)); }},
 	{"ChRcvBuf 255", "size", ECONNRESET,
 	 [](Attack &a) { a.peer.say(Mid::ch_rcv_buf, word(255)); }},

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The peer that speaks SDP by hand, and the socket that it speaks to: see sdp_peer.hpp. */
+/* The peer that speaks SDP by hand, and the socket that it attacks: see sdp_peer.hpp. */
 #include "sdp_peer.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <thread>
 
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <poll.h>
 
 namespace hostile {
@@ -56,36 +55,6 @@ Octets Draft::octets() const
 	       extra + payload;
 }
 
-namespace {
-
-Octets ipv4(const std::string &text)
-{
-	Octets octets(16);
-
-	if (inet_pton(AF_INET, text.c_str(), octets.data() + 12) != 1)
-		fail("not an address: " + text);
-	return octets;
-}
-
-} /* namespace */
-
-Draft hello(const std::string &from, const std::string &to, std::uint16_t port)
-{
-	Draft draft{.mid = static_cast<std::uint8_t>(Mid::hello)};
-
-	draft.extra = Octets{0x22, 0x40, 0, 4} + word(buffer_size) + word(buffer_size) +
-		      big(own_port, 2) + big(port, 2) + ipv4(from) + ipv4(to) + Octets(28);
-	return draft;
-}
-
-Draft hello_ack()
-{
-	Draft draft{.mid = static_cast<std::uint8_t>(Mid::hello_ack)};
-
-	draft.extra = Octets{0x22, 0, 0, 4} + word(buffer_size) + Octets(172);
-	return draft;
-}
-
 void put(Draft &draft, std::size_t offset, const Octets &octets)
 {
 	std::ranges::copy(octets, draft.extra.begin() + static_cast<std::ptrdiff_t>(offset - 16));
@@ -95,16 +64,20 @@ void put(Draft &draft, std::size_t offset, const Octets &octets)
 
 std::map<std::string, std::uint64_t> Counters::read()
 {
-	/* those of the initial namespace are of the module */
-	std::ifstream file{"/proc/1/net/sdp_stat"};
+	std::ifstream file{"/sys/kernel/debug/krdma_sdp/counters"};
 	std::map<std::string, std::uint64_t> values;
 	std::string name;
 	std::uint64_t value = 0;
 
 	while (file >> name >> value)
 		values[name] = value;
-	require(values.contains("faults"), "/proc/net/sdp_stat");
+	require(values.contains("faults"), "counters of krdma_sdp");
 	return values;
+}
+
+std::uint64_t Counters::now(const std::string &name)
+{
+	return read().at(name);
 }
 
 std::uint64_t Counters::by(const std::string &name) const
@@ -135,9 +108,18 @@ namespace {
 
 bool comes(int fd, short events, std::chrono::milliseconds limit = patience)
 {
+	const auto end = std::chrono::steady_clock::now() + limit;
 	pollfd p{.fd = fd, .events = events, .revents = 0};
 
-	return poll(&p, 1, static_cast<int>(limit.count())) == 1 && p.revents & events;
+	// POLLERR is never left out, and may come before the others
+	while (poll(&p, 1, static_cast<int>(limit.count())) == 1) {
+		if (p.revents & events)
+			return true;
+		if (std::chrono::steady_clock::now() > end)
+			return false;
+		std::this_thread::sleep_for(std::chrono::milliseconds{10});
+	}
+	return false;
 }
 
 void set_timeouts(int fd)
@@ -151,13 +133,88 @@ void set_timeouts(int fd)
 
 ops::Fd made()
 {
-	ops::Fd fd{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 257)};
+	ops::Fd fd{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 
-	require(fd >= 0, "a socket of SDP");
+	require(fd >= 0, "a socket");
 	return fd;
 }
 
+/* of the namespace in which the thread is */
+ops::Fd listening(const std::string &ip, std::uint16_t port)
+{
+	auto address = ops::parse(ip.c_str(), port);
+	ops::Fd fd = made();
+
+	require(ops::set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1), "SO_REUSEADDR");
+	require(!bind(fd, address->raw(), address->size) && !listen(fd, 64), "a listener");
+	return fd;
+}
+
+ops::Fd connecting(const std::string &ip, std::uint16_t port)
+{
+	auto address = ops::parse(ip.c_str(), port);
+	ops::Fd fd = made();
+
+	if (connect(fd, address->raw(), address->size))
+		fail(std::string{"connect: "} + std::strerror(errno));
+	return fd;
+}
+
+ops::Fd accepting(int listener)
+{
+	require(comes(listener, POLLIN), "the listener gets a connection");
+	ops::Fd fd{accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)};
+
+	require(fd >= 0, "accept");
+	return fd;
+}
+
+/** class Visit - the thread is in the hostile host's namespace */
+class Visit {
+public:
+	Visit()
+	{
+		ual::enter("hostA");
+	}
+	~Visit()
+	{
+		ual::enter("hostB");
+	}
+	Visit(const Visit &) = delete;
+	Visit &operator=(const Visit &) = delete;
+};
+
+Octets octets_of(const std::vector<std::byte> &data)
+{
+	Octets octets(data.size());
+
+	std::memcpy(octets.data(), data.data(), data.size());
+	return octets;
+}
+
+Message asked_by(const krdma::ConnectionRequest &request)
+{
+	Message asked = sdp::decode(octets_of(request.info().private_data), Carrier::request);
+
+	if (!asked.fault.empty() || asked.mid != Mid::hello)
+		fail("the victim's Hello: " + sdp::describe(asked));
+	return asked;
+}
+
+bool is_name(const std::array<std::uint8_t, 8> &got, const Octets &wanted)
+{
+	return std::ranges::equal(got, wanted);
+}
+
 } /* namespace */
+
+void Ends::works()
+{
+	victim.send(stream(300));
+	tcp.receives(stream(300));
+	tcp.send(stream(200, 9));
+	victim.receives(stream(200, 9));
+}
 
 Victim::Victim(ops::Fd fd) : fd_{std::move(fd)}
 {
@@ -203,52 +260,78 @@ void Victim::ends(int error, ual::Where where) const
 }
 
 World::World(const char *own, const char *victim)
-	: own_ip{own}, victim_ip{victim}, host{"hostA", own}
+	: own_ip{own}, victim_ip{victim}, host{"hostA", own},
+	  requests{host.context, krdma::Address::parse(own_ip).with_port(rendezvous)},
+	  own_listener{listening(own_ip, own_port)}, objects_{host.session.usage().objects}
 {
-	auto address = ops::parse(victim, victim_port);
-
 	ual::enter("hostB");
-	listener = made();
-	require(!bind(listener, address->raw(), address->size) && !listen(listener, 16),
-		"the victim listens");
+	listener = listening(victim_ip, victim_port);
+}
+
+Tcp World::asks() const
+{
+	const Visit visit;
+
+	return {connecting(victim_ip, victim_port), true};
 }
 
 Victim World::accepted() const
 {
-	require(comes(listener, POLLIN), "the victim's listener gets a connection");
-	ops::Fd fd{accept4(listener, nullptr, nullptr, SOCK_CLOEXEC)};
-	require(fd >= 0, "accept");
-	return Victim{std::move(fd)};
+	return Victim{accepting(listener)};
 }
 
-ops::Fd World::connecting() const
+Ends World::connected(bool passive) const
 {
-	ops::Fd fd = made();
-	auto address = ops::parse(own_ip.c_str(), own_port);
+	if (passive) {
+		Tcp tcp = asks();
 
-	require(!fcntl(fd, F_SETFL, O_NONBLOCK), "O_NONBLOCK");
-	if (!connect(fd, address->raw(), address->size) || errno != EINPROGRESS)
-		fail(std::string{"connect: "} + std::strerror(errno));
-	return fd;
+		return {std::move(tcp), accepted()};
+	}
+	Victim victim{connecting(own_ip, own_port)};
+
+	return {Tcp{accepting(own_listener), false}, std::move(victim)};
+}
+
+std::optional<krdma::ConnectionRequest> World::request_of(const Tcp &tcp,
+							  std::chrono::milliseconds limit) const
+{
+	const Octets malformed{0x30, 4, 0, 0};
+
+	for (;;) {
+		std::optional<krdma::ConnectionRequest> request = requests.wait(limit);
+
+		if (!request || is_name(asked_by(*request).hello.name, tcp.name(false)))
+			return request;
+		request->reject(std::as_bytes(std::span{malformed}));
+	}
+}
+
+krdma::ConnectionRequest World::request_of(const Tcp &tcp) const
+{
+	std::optional<krdma::ConnectionRequest> request = request_of(tcp, patience);
+
+	require(request.has_value(), "a request of the victim");
+	return std::move(*request);
+}
+
+void World::no_road_left() const
+{
+	const auto end = std::chrono::steady_clock::now() + patience;
+	std::uint64_t left = 0;
+
+	do {
+		left = Counters::now("sockets");
+		if (!left)
+			return;
+		std::this_thread::sleep_for(5ms);
+	} while (std::chrono::steady_clock::now() < end);
+	fail(std::to_string(left) + " connections of SDP are left");
 }
 
 void World::nothing_left() const
 {
-	const auto end = std::chrono::steady_clock::now() + patience;
-	std::string line;
-	int lines = 0;
-
-	same(host.session.usage().objects, 1U, "objects of the peer afterwards");
-	do {
-		std::ifstream file{"/proc/thread-self/net/sdp"};
-
-		for (lines = 0; std::getline(file, line);)
-			lines++;
-		if (lines == 2)
-			return;
-		std::this_thread::sleep_for(5ms);
-	} while (std::chrono::steady_clock::now() < end);
-	fail(std::to_string(lines - 2) + " sockets are left, the last one: " + line);
+	same(host.session.usage().objects, objects_, "objects of the peer afterwards");
+	no_road_left();
 }
 
 /* The peer ********************************************************************************* */
@@ -278,18 +361,6 @@ void Peer::accept(krdma::ConnectionRequest &request, const Octets &answer)
 	connection_ = request.accept(side_.qp, {.private_data = std::as_bytes(std::span{answer})});
 }
 
-namespace {
-
-Octets octets_of(const std::vector<std::byte> &data)
-{
-	Octets octets(data.size());
-
-	std::memcpy(octets.data(), data.data(), data.size());
-	return octets;
-}
-
-} /* namespace */
-
 Octets Peer::refused(const Octets &request)
 {
 	connect(request);
@@ -297,15 +368,35 @@ Octets Peer::refused(const Octets &request)
 	return octets_of(connection_->info().private_data);
 }
 
-void Peer::established()
+void Peer::established(const Tcp &tcp)
 {
 	connection_->established(patience);
 	const Message ack =
 		sdp::decode(octets_of(connection_->info().private_data), Carrier::answer);
 	if (!ack.fault.empty() || ack.mid != Mid::hello_ack)
 		fail("the answer: " + sdp::describe(ack));
+	require(is_name(ack.hello.name, tcp.name(true)), "the name in the answer");
 	limit = ack.bufs;
 	victim_size = ack.hello.size;
+}
+
+void Peer::opens(const Tcp &tcp)
+{
+	connect(tcp.hello().octets());
+	established(tcp);
+	say(Mid::data);
+}
+
+void Peer::answers(const Tcp &tcp)
+{
+	krdma::ConnectionRequest request = world_.request_of(tcp);
+	const Message asked = asked_by(request);
+
+	limit = asked.bufs;
+	victim_size = asked.hello.size;
+	accept(request, tcp.hello_ack().octets());
+	/* its first message */
+	(void)hear(Mid::data);
 }
 
 Draft Peer::draft(Mid mid, Octets extra, Octets payload)
@@ -395,6 +486,16 @@ Octets Peer::hear_payload(ual::Where where)
 	}
 }
 
+Octets Peer::hear_stream(std::size_t count)
+{
+	Octets got;
+
+	while (got.size() < count)
+		got = std::move(got) + hear_payload();
+	same(got.size(), count, "octets that the victim sent");
+	return got;
+}
+
 void Peer::settle(std::chrono::milliseconds quiet)
 {
 	while (take(quiet))
@@ -435,43 +536,39 @@ void Peer::closed(ual::Where where)
 
 /* Open connections ************************************************************************* */
 
-namespace {
-
-Victim begin_passive(const World &world, Peer &peer)
+void change(Peer &peer, const Tcp &tcp, const Victim &victim)
 {
-	peer.connect(hello(world.own_ip, world.victim_ip, victim_port).octets());
-	peer.established();
-	peer.say(Mid::data);
-	return world.accepted();
+	peer.say(Mid::data, {}, header(tcp.x()) + Octets{7});
+	victim.receives({7});
+	/* it has read the peer's: so its end of the road is open */
+	victim.send({9});
+	require(peer.hear_stream(9) == header(tcp.victim_x()) + Octets{9}, "the victim's change");
 }
 
-Victim begin_active(const World &world, Peer &peer)
+Attack::Attack(const World &world, Ends ends, bool passive)
+	: peer{world}, tcp{std::move(ends.tcp)}, victim{std::move(ends.victim)}
 {
-	const krdma::Listener listener{world.host.context,
-				       krdma::Address::parse(world.own_ip).with_port(rendezvous)};
-	ops::Fd fd = world.connecting();
-	std::optional<krdma::ConnectionRequest> request = listener.wait(patience);
-
-	require(request.has_value(), "a request of the victim");
-	const Message asked =
-		sdp::decode(octets_of(request->info().private_data), Carrier::request);
-	if (!asked.fault.empty() || asked.mid != Mid::hello || asked.hello.dst_port != own_port)
-		fail("the victim's Hello: " + sdp::describe(asked));
-	peer.limit = asked.bufs;
-	peer.victim_size = asked.hello.size;
-	peer.accept(*request, hello_ack().octets());
-	/* its first message */
-	(void)peer.hear(Mid::data);
-	require(comes(fd, POLLOUT), "the victim is connected");
-	same(ops::option(fd, SOL_SOCKET, SO_ERROR), 0, "the victim's error");
-	require(!fcntl(fd, F_SETFL, 0), "O_NONBLOCK");
-	return Victim{std::move(fd)};
+	if (passive)
+		peer.opens(tcp);
+	else
+		peer.answers(tcp);
+	change(peer, tcp, victim);
 }
 
-} /* namespace */
-
-Attack::Attack(const World &world, bool passive)
-	: peer{world}, victim{passive ? begin_passive(world, peer) : begin_active(world, peer)}
-{}
+void Attack::works()
+{
+	peer.settle(0ms);
+	peer.say(Mid::data, {}, stream(2000, 5));
+	victim.receives(stream(2000, 5));
+	victim.send(stream(777));
+	require(peer.hear_stream(777) == stream(777), "what the victim sent");
+	peer.say(Mid::disconn);
+	same(victim.reads_until(0), std::size_t{0}, "octets at the end");
+	same(shutdown(victim.fd(), SHUT_WR), 0, "shutdown()");
+	(void)peer.hear(Mid::disconn);
+	peer.end();
+	tcp.finish();
+	victim.ends(0);
+}
 
 } /* namespace hostile */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The common part of sdp_hostile: a peer that speaks SDP by hand over libkrdma, written from
- * docs/sdp-wire.md, and the socket of krdma_sdp that it speaks to. One process has both: the RNIC
- * of the one is in one network namespace, the socket in another.
+ * docs/sdp-wire.md, and the socket that it attacks. The peer has an ordinary TCP connection with
+ * that socket, and opens the road beside it. One process has all: the peer's RNIC and TCP socket
+ * are in one network namespace, the socket under attack in another.
  */
 #ifndef KRDMA_TEST_SDP_PEER_HPP
 #define KRDMA_TEST_SDP_PEER_HPP
@@ -29,7 +30,8 @@ using sdp::Mid;
 using sdp::Octets;
 using ual::patience;
 
-inline constexpr std::uint16_t rendezvous = 27257, victim_port = 9400, own_port = 9401;
+/* a rule of the victim's host takes connections at the last two */
+inline constexpr std::uint16_t rendezvous = 1017, victim_port = 9400, own_port = 9401;
 /* most of a receive of the peer, and how many it has posted at any time */
 inline constexpr std::uint32_t buffer_size = 8192;
 inline constexpr std::uint16_t buffers = 16;
@@ -62,18 +64,60 @@ struct Draft {
 	[[nodiscard]] Octets octets() const;
 };
 
-/* a right Hello or HelloAck, whose extra header is to be changed by its offset in the message */
-[[nodiscard]] Draft hello(const std::string &from, const std::string &to, std::uint16_t port);
-[[nodiscard]] Draft hello_ack();
+/* their extra headers are changed by the offset in the message */
 void put(Draft &draft, std::size_t offset, const Octets &octets);
+
+/* TCP ************************************************************************************** */
+
+/** class Tcp - the peer's end of a TCP connection, which has no mark */
+class Tcp {
+public:
+	/* @active: the peer has connected; nothing was sent yet */
+	Tcp(ops::Fd fd, bool active);
+
+	/* the connection's name: the active end's question, or the passive end's answer */
+	[[nodiscard]] Octets name(bool answer) const;
+	/* right messages that name it */
+	[[nodiscard]] Draft hello() const;
+	[[nodiscard]] Draft hello_ack() const;
+	/* number of the next octet of each direction: where a road takes over now */
+	[[nodiscard]] std::uint32_t x() const
+	{
+		return next_;
+	}
+	[[nodiscard]] std::uint32_t victim_x() const
+	{
+		return victim_next_;
+	}
+	void send(const Octets &octets);
+	void receives(const Octets &wanted);
+	void finish() const;
+	void reset();
+	void close()
+	{
+		fd_.close();
+	}
+
+private:
+	ops::Fd fd_;
+	bool active_;
+	ops::Address own_, victim_;
+	std::uint32_t next_, victim_next_;
+	/* the two initial sequence numbers */
+	std::uint32_t active_isn_, passive_isn_;
+};
+
+/* the kernel's first octets of a direction: the road takes over at that number */
+[[nodiscard]] Octets header(std::uint32_t x);
 
 /* What is under attack ********************************************************************* */
 
-/** class Counters - of /proc/net/sdp_stat */
+/** class Counters - of the module */
 class Counters {
 public:
 	Counters() : before_{read()}
 	{}
+	[[nodiscard]] static std::uint64_t now(const std::string &name);
 	[[nodiscard]] std::uint64_t by(const std::string &name) const;
 	/* Exactly that fault was counted, once; "": none. @refused: in a Hello */
 	void expect(std::string_view fault, bool refused = false) const;
@@ -109,19 +153,40 @@ private:
 	ops::Fd fd_;
 };
 
-/** struct World - the RNIC of the hostile host, and a listening socket on the other */
+/** struct Ends - a TCP connection without a road */
+struct Ends {
+	Tcp tcp;
+	Victim victim;
+
+	/* TCP carries octets in both directions. */
+	void works();
+};
+
+/** struct World - the RNIC of the hostile host, and listening sockets of both */
 struct World {
 	World(const char *own, const char *victim);
 
 	std::string own_ip, victim_ip;
 	ual::Host host;
-	ops::Fd listener;
+	krdma::Listener requests;
+	ops::Fd own_listener, listener;
 
+	/* a connection that the victim's program has not accepted yet */
+	[[nodiscard]] Tcp asks() const;
 	[[nodiscard]] Victim accepted() const;
-	/* begins to connect to the hostile host */
-	[[nodiscard]] ops::Fd connecting() const;
-	/* no socket of SDP is left but the listener, and the peer has none of its objects */
+	/* @passive: the victim accepts; otherwise it connects */
+	[[nodiscard]] Ends connected(bool passive) const;
+	/* the victim's next request for a road of that connection; older ones are refused */
+	[[nodiscard]] std::optional<krdma::ConnectionRequest>
+	request_of(const Tcp &tcp, std::chrono::milliseconds limit) const;
+	[[nodiscard]] krdma::ConnectionRequest request_of(const Tcp &tcp) const;
+	/* no connection of SDP is left */
+	void no_road_left() const;
+	/* ... and the peer has none of its objects */
 	void nothing_left() const;
+
+private:
+	std::uint64_t objects_;
 };
 
 /* The peer ********************************************************************************* */
@@ -136,7 +201,10 @@ public:
 	void accept(krdma::ConnectionRequest &request, const Octets &answer);
 	/* Return: the private data of a refusal */
 	[[nodiscard]] Octets refused(const Octets &request);
-	void established();
+	void established(const Tcp &tcp);
+	/* Open the road of that connection, as far as the first message, or the victim's. */
+	void opens(const Tcp &tcp);
+	void answers(const Tcp &tcp);
 
 	/* the next message, with right numbers */
 	[[nodiscard]] Draft draft(Mid mid, Octets extra = {}, Octets payload = {});
@@ -161,6 +229,8 @@ public:
 	[[nodiscard]] Message hear(Mid mid, ual::Where where = ual::Where::current());
 	/* the payload of the next Data that has some: a Data without any only renews credits */
 	[[nodiscard]] Octets hear_payload(ual::Where where = ual::Where::current());
+	/* exactly so many, in as many messages as they need */
+	[[nodiscard]] Octets hear_stream(std::size_t count);
 	/* Take what comes, until nothing has come for that time. */
 	void settle(std::chrono::milliseconds quiet);
 	/* Send payload until only the two reserved credits are left. */
@@ -194,14 +264,23 @@ private:
 	std::deque<Message> heard_;
 };
 
-/** struct Attack - a connection that is open in both ends' view */
+/** struct Attack - a connection whose directions have both changed to the road */
 struct Attack {
 	/* @passive: the victim has accepted; otherwise it has connected */
-	Attack(const World &world, bool passive);
+	Attack(const World &world, bool passive) : Attack{world, world.connected(passive), passive}
+	{}
+	Attack(const World &world, Ends ends, bool passive);
 
 	Peer peer;
+	Tcp tcp;
 	Victim victim;
+
+	/* Both directions work, and the end is right. */
+	void works();
 };
+
+/* both directions take the open road */
+void change(Peer &peer, const Tcp &tcp, const Victim &victim);
 
 /* The checks ******************************************************************************* */
 
@@ -225,6 +304,7 @@ struct Legal {
 };
 
 extern const std::vector<Check> begin_checks;
+extern const std::vector<Check> change_checks;
 extern const std::vector<Violation> violations;
 extern const std::vector<Legal> legal;
 extern const std::vector<Check> memory_checks;

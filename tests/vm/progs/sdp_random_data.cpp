@@ -229,6 +229,9 @@ void Round::receive_one()
 			break;
 		}
 		const int error = errno;
+		// TCP answers a call for no bytes by what it has not looked at yet, too
+		if (!size && (rc == 0 || error == EAGAIN))
+			return Outcome{0, 0, ""};
 		if (!bad)
 			more = digest(data.data(), size) + more;
 		return Outcome{rc, error, more};
@@ -440,10 +443,8 @@ void Round::get_option()
 			  {}};
 	const socklen_t size = chance(85) ? 16 : any(12);
 	const Socket &socket = *sockets_[slot];
-	// sizes that the program did not set are each protocol's own; SDP's accepted sockets have
-	// the listener's priority
+	// sizes that the program did not set: those on TCP are forced
 	if (option.only_set ||
-	    (option.level == SOL_SOCKET && option.name == SO_PRIORITY && socket.accepted) ||
 	    (option.level == SOL_SOCKET && ((option.name == SO_RCVBUF && !socket.rcvbuf) ||
 					    (option.name == SO_SNDBUF && !socket.sndbuf))))
 		return;
