@@ -49,7 +49,7 @@ tc qdisc add dev lo root netem delay 1ms
 firewall() { ! command -v nft > /dev/null || nft "$@"; }
 firewall add table inet left
 insmod "$VM_MODULES/krdma_ops.ko"
-insmod "$VM_MODULES/tests/offload/offload_loop.ko"
+insmod "$VM_MODULES/tests/offload/offload_plain.ko"
 insmod "$VM_MODULES/krdma_kdapl.ko"
 insmod "$consumer"
 remove_left || fail "something stays"
