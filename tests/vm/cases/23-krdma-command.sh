@@ -136,7 +136,7 @@ has "it says so" 'nosuch: no RNIC, and krdma@nosuch.service is not enabled' err
 status "no error" 0 A link del nosuch --persist --missing-ok
 touch broken
 status "a unit that does not start" 1 A link add lo --persist --name some
-has "where to look" 'krdma@lo.service does not start and is not enabled \(journalctl -u krdma@lo.service\)' err
+has "where to look" "krdma@lo.service does not start and is not enabled \\(journalctl -u 'krdma@lo.service'\\)" err
 same "it is not left enabled" "" "$(enabled)"
 [ ! -e /etc/krdma ] || fail "it has settings"
 touch enabled/krdma@lo.service
