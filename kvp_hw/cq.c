@@ -6,7 +6,6 @@
  */
 #include <linux/cleanup.h>
 #include <linux/slab.h>
-#include <krdma/compat.h>
 #include <krdma/compat_verbs.h>
 
 #include "hw.h"

@@ -5,6 +5,7 @@
  * reported once.
  */
 #include <krdma/compat.h>
+
 #include "hw.h"
 
 static void hw_events_work(struct work_struct *work)

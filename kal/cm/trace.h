@@ -10,6 +10,7 @@
 #define KRDMA_KAL_CM_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <krdma/compat.h>
 
 #include "endpoint.h"
 
@@ -128,4 +129,3 @@ TRACE_EVENT(mpa_frame,
 #define TRACE_INCLUDE_PATH kal/cm
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
-#include <krdma/compat.h>

@@ -23,7 +23,6 @@
 #include <linux/overflow.h>
 #include <linux/rwsem.h>
 #include <linux/slab.h>
-#include <krdma/compat.h>
 #include <krdma/compat_verbs.h>
 
 #include "internal.h"

@@ -13,6 +13,7 @@
 #include <linux/tracepoint.h>
 #include <rdma/ib_verbs.h>
 
+#include <krdma/compat.h>
 #include <krdma/rnicpi.h>
 
 TRACE_DEFINE_ENUM(RI_OBJ_UCONTEXT);
@@ -122,4 +123,3 @@ TRACE_EVENT(async_event,
 #define TRACE_INCLUDE_PATH kal/core
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
-#include <krdma/compat.h>

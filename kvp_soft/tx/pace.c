@@ -9,6 +9,7 @@
  * a poster that is busy with one queue pair will come back to the others.
  */
 #include <krdma/compat.h>
+
 #include "../base/params.h"
 #include "internal.h"
 

@@ -17,6 +17,8 @@ struct ib_dmah;
 #ifdef KRDMA_HAVE_DMAH
 #define COMPAT_REG_USER_MR(function) .reg_user_mr = (function)
 #define COMPAT_DEFINE_REG_USER_MR(function)
+#define COMPAT_REG_USER_MR_DMABUF(function) .reg_user_mr_dmabuf = (function)
+#define COMPAT_DEFINE_REG_USER_MR_DMABUF(function)
 #else
 #define COMPAT_REG_USER_MR(function) .reg_user_mr = compat_##function
 #define COMPAT_DEFINE_REG_USER_MR(function)							\
@@ -25,12 +27,6 @@ struct ib_dmah;
 	{											\
 		return function(pd, start, length, iova, access, NULL, udata);			\
 	}
-#endif
-
-#ifdef KRDMA_HAVE_DMAH
-#define COMPAT_REG_USER_MR_DMABUF(function) .reg_user_mr_dmabuf = (function)
-#define COMPAT_DEFINE_REG_USER_MR_DMABUF(function)
-#else
 #define COMPAT_REG_USER_MR_DMABUF(function) .reg_user_mr_dmabuf = compat_##function
 #ifdef KRDMA_HAVE_CQ_ATTRS
 #define COMPAT_DMABUF_LAST struct uverbs_attr_bundle *attrs
