@@ -195,12 +195,6 @@ static int change_send_road(struct ops_sock *os, struct msghdr *msg, size_t len,
 	return ret;
 }
 
-static bool change_tcp_ended(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
-	       inet_sk_state_load(sk) == TCP_CLOSE;
-}
-
 /*
  * An error that a sender has had is no news for a reader, as TCP's. A road may have ended before
  * TCP knows why: the reason is TCP's to give, and comes at once.
@@ -209,13 +203,13 @@ static int change_send_error(struct ops_sock *os, const struct msghdr *msg, int 
 {
 	struct sock *sk = os->sk;
 
-	if (err == -EPIPE && !ops_is_local(os) && !change_tcp_ended(sk)) {
+	if (err == -EPIPE && !ops_is_local(os) && !ops_tcp_ended(sk)) {
 		if (!sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT))
 			return -EAGAIN;
-		wait_event_interruptible_timeout(*sk_sleep(sk), change_tcp_ended(sk), HZ);
+		wait_event_interruptible_timeout(*sk_sleep(sk), ops_tcp_ended(sk), HZ);
 	}
 	if (err < 0)
-		err = sk_stream_error(os->sk, msg->msg_flags, err);
+		err = sk_stream_error(sk, msg->msg_flags, err);
 	if (err == -ECONNRESET)
 		WRITE_ONCE(os->rx_cut, false);
 	return err;
@@ -424,11 +418,10 @@ u32 ops_inq_ioctl(const struct ops_sock *os)
 	u32 copied_seq = READ_ONCE(tp->copied_seq), urgent = READ_ONCE(tp->urg_seq) - copied_seq;
 	const bool in_line = sock_flag(os->sk, SOCK_URGINLINE);
 	u32 road = change_road_counts(os) ? change_road_inq(os) : 0;
-	u32 x = copied_seq, ahead;
+	u32 x = copied_seq;
 
-	ops_road_urgent(os, &ahead);
 	if (!in_line)
-		road = min(road, ahead);
+		road = min(road, ops_road_ahead(os));
 	if (in_line || !READ_ONCE(tp->urg_data) || urgent >= READ_ONCE(tp->rcv_nxt) - copied_seq)
 		return road + change_tcp_inq(os);
 	/* bytes of the road that come before it */
@@ -626,10 +619,8 @@ static void change_reader_leaves(struct ops_sock *os)
 /* A call that has bytes ends in front of urgent data, TCP's or the road's. */
 static bool change_at_urgent(const struct ops_sock *os)
 {
-	u32 ahead;
-
 	return change_at_mark(os->sk) ||
-	       (READ_ONCE(os->rx_road) && ops_road_urgent(os, &ahead) & OFFLOAD_URGENT_MARK);
+	       (READ_ONCE(os->rx_road) && ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
 }
 
 /*
@@ -888,12 +879,11 @@ static void change_tell_inq(struct ops_sock *os, struct msghdr *msg, void *contr
 static int change_recv_urgent(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
 	int ret = ops_tcp_recvmsg(os->sk, msg, len, flags COMPAT_ADDR_LEN(NULL));
-	u32 ahead;
 
 	if (ret != -EINVAL || !ops_road_urgent_there(os))
 		return ret;
 	/* as TCP: a byte that came before a reset cannot be read behind it */
-	if (ops_road_urgent(os, &ahead) & OFFLOAD_URGENT_BYTE &&
+	if (ops_road_urgent(os) & OFFLOAD_URGENT_BYTE &&
 	    inet_sk_state_load(os->sk) == TCP_CLOSE && !sock_flag(os->sk, SOCK_DONE))
 		return -ENOTCONN;
 	return ops_road_recv(os, msg, len, flags);

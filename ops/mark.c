@@ -17,7 +17,6 @@
 #include <linux/tracepoint.h>
 #include <net/mptcp.h>
 #include <net/tcp_states.h>
-#include <krdma/compat_net.h>
 
 #include "ops.h"
 
@@ -96,7 +95,7 @@ void ops_sock_put(struct ops_sock *os)
  * @sk: socket, with TCP's lock
  *
  * Sockets of the kernel, those with an upper layer protocol or a psock, of MPTCP, in repair, or
- * with callbacks of somebody else are left alone.
+ * with callbacks of another user are left alone.
  */
 bool ops_may_mark(const struct sock *sk)
 {

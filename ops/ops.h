@@ -340,6 +340,13 @@ static inline void ops_wake_all(struct sock *sk)
 	rcu_read_unlock();
 }
 
+/* Is there an answer of TCP's for a sender? */
+static inline bool ops_tcp_ended(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err) || READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN ||
+	       inet_sk_state_load(sk) == TCP_CLOSE;
+}
+
 /* TCP's own, for a socket of this family */
 static inline struct proto *ops_tcp_prot(const struct sock *sk)
 {
@@ -538,8 +545,9 @@ bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);
 u32 ops_road_unsent(const struct ops_sock *os);
 /* OFFLOAD_URGENT_* of a road to another host */
-/* OFFLOAD_URGENT_*; @ahead: the road's bytes in front of the urgent one, or U32_MAX */
-u32 ops_road_urgent(const struct ops_sock *os, u32 *ahead);
+u32 ops_road_urgent(const struct ops_sock *os);
+/* The road's bytes in front of the urgent one. U32_MAX: there is none, or it has been passed. */
+u32 ops_road_ahead(const struct ops_sock *os);
 /* Does this end know of a road that has urgent data of its own? */
 bool ops_road_urgent_there(const struct ops_sock *os);
 /* -ENOPROTOOPT: not one of the road's */

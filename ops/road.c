@@ -766,10 +766,8 @@ void ops_road_lock_left(struct ops_sock *os)
 static bool road_keep_unread(struct ops_sock *os)
 {
 	bool kept = false;
-	u32 ahead;
 
-	if (!os->road || !os->road->road->abort ||
-	    (!ops_road_unread(os) && !ops_road_urgent(os, &ahead)))
+	if (!os->road || !os->road->road->abort || (!ops_road_unread(os) && !ops_road_urgent(os)))
 		return false;
 	spin_lock_bh(&os->lock);
 	if (os->road_state == OPS_ROAD_UP && os->road_opened) {
@@ -924,8 +922,7 @@ int ops_road_wait(struct ops_sock *os, int flags)
 	while (!ops_road_is_up(os)) {
 		err = -EPIPE;
 		/* it is not connected, or not any more: TCP's answer comes at once, too */
-		if (READ_ONCE(os->sk->sk_shutdown) & SEND_SHUTDOWN || READ_ONCE(os->sk->sk_err) ||
-		    inet_sk_state_load(os->sk) == TCP_CLOSE || READ_ONCE(os->dead))
+		if (ops_tcp_ended(os->sk) || READ_ONCE(os->dead))
 			break;
 		err = READ_ONCE(os->road_error) ?: -ENETUNREACH;
 		if (READ_ONCE(os->road_state) > OPS_ROAD_UP)
@@ -1117,16 +1114,28 @@ bool ops_road_urgent_there(const struct ops_sock *os)
 	       os->road->road->urgent;
 }
 
-u32 ops_road_urgent(const struct ops_sock *os, u32 *ahead)
+static u32 road_urgent(const struct ops_sock *os, u32 *ahead)
 {
-	u32 urgent;
-
 	*ahead = U32_MAX;
 	if (!ops_road_urgent_there(os))
 		return 0;
-	urgent = os->road->road->urgent(ops_conn((struct ops_sock *)os), ahead);
+	return os->road->road->urgent(ops_conn((struct ops_sock *)os), ahead);
+}
+
+u32 ops_road_urgent(const struct ops_sock *os)
+{
+	u32 ahead, urgent = road_urgent(os, &ahead);
+
 	/* behind bytes of TCP */
-	return ops_at_road(os) ? urgent : urgent & ~OFFLOAD_URGENT_MARK;
+	return urgent && !ops_at_road(os) ? urgent & ~OFFLOAD_URGENT_MARK : urgent;
+}
+
+u32 ops_road_ahead(const struct ops_sock *os)
+{
+	u32 ahead;
+
+	road_urgent(os, &ahead);
+	return ahead;
 }
 
 void ops_road_shutdown(struct ops_sock *os)

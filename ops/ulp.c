@@ -140,7 +140,6 @@ static void ulp_shutdown(struct sock *sk, int how)
 static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 {
 	struct ops_sock *os = ops_sock_enter(sk);
-	u32 ahead;
 	int err;
 
 	if (!os)
@@ -149,7 +148,7 @@ static int ulp_ioctl(struct sock *sk, int cmd, int *arg)
 	if (!err && cmd == SIOCINQ && ops_receives_beside(os))
 		*arg = ops_inq_ioctl(os);
 	else if (!err && cmd == SIOCATMARK && ops_at_road(os))
-		*arg = !!(ops_road_urgent(os, &ahead) & OFFLOAD_URGENT_MARK);
+		*arg = !!(ops_road_urgent(os) & OFFLOAD_URGENT_MARK);
 	else if (!err && (cmd == SIOCOUTQ || cmd == SIOCOUTQNSD))
 		*arg += ops_unsent(os);
 	ops_sock_put(os);
@@ -358,14 +357,13 @@ static __poll_t ulp_poll(struct file *file, struct socket *sock, poll_table *wai
 {
 	__poll_t mask = tcp_poll(file, sock, wait);
 	const struct ops_sock *os;
-	u32 ahead;
 
 	rcu_read_lock();
 	os = ops_sock_of(sock->sk);
 	if (os && !ops_is_local(os)) {
 		if (mask & EPOLLRDHUP && ops_end_waits(os))
 			mask &= ~(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLHUP);
-		if (ops_road_urgent(os, &ahead) & OFFLOAD_URGENT_BYTE)
+		if (ops_road_urgent(os) & OFFLOAD_URGENT_BYTE)
 			mask |= EPOLLPRI;
 	}
 	rcu_read_unlock();

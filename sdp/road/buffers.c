@@ -53,7 +53,7 @@ static bool sdp_buffers_full(struct mem_cgroup *memcg, u64 more)
 	return false;
 }
 
-static u64 sdp_buffers_octets(const struct sdp_ot_pool_attr *attr)
+static u64 sdp_buffers_bytes(const struct sdp_ot_pool_attr *attr)
 {
 	return (u64)attr->elements * attr->size;
 }
@@ -70,27 +70,27 @@ static struct sdp_ot_pool *sdp_buffers_pool(struct sdp_link *link, u32 elements,
 		.domain = link,
 	};
 	struct offload_account *account = link->ssk->account;
-	const u64 octets = sdp_buffers_octets(&attr);
+	const u64 bytes = sdp_buffers_bytes(&attr);
 	struct sdp_ot_pool *pool;
 
-	if (sdp_buffers_full(link->ssk->memcg, octets) || !offload_charge(account, octets, more))
+	if (sdp_buffers_full(link->ssk->memcg, bytes) || !offload_charge(account, bytes, more))
 		return ERR_PTR(-ENOBUFS);
 	pool = link->ops->pool_create(link->device, &attr);
 	if (IS_ERR(pool))
-		offload_uncharge(account, octets);
+		offload_uncharge(account, bytes);
 	return pool;
 }
 
 /* All elements have been given back. Sleeps. */
 static void sdp_buffers_free_pools(struct sdp_link *link, struct sdp_ot_pool **pools, u32 n)
 {
-	u64 octets = 0;
+	u64 bytes = 0;
 
 	while (n--) {
-		octets += sdp_buffers_octets(&pools[n]->attr);
+		bytes += sdp_buffers_bytes(&pools[n]->attr);
 		link->ops->pool_destroy(pools[n]);
 	}
-	offload_uncharge(link->ssk->account, octets);
+	offload_uncharge(link->ssk->account, bytes);
 }
 
 static void sdp_buffers_stock_init(struct sdp_stock *stock, u32 most, u32 first, u32 size)

@@ -31,9 +31,8 @@ MODULE_PARM_DESC(kdapl_fixed_cq,
 
 static DAT_RETURN kdat_evd_error(int err)
 {
-	/* the RNIC has gone, and the consumer learns of it in a moment */
 	if (err == -ENODEV)
-		return kdat_error_of_errno(err);
+		return KDAT_GONE;
 	return err == -ENOMEM ? KDAT_NO_MEMORY : KDAT_EVD_NO_CQ;
 }
 
