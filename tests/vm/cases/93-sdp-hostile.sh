@@ -25,7 +25,7 @@ rc=0
 LD_LIBRARY_PATH=$VM_REPO/build/ual timeout -k 5 "$(patient 700)" "$VM_PROGS/sdp_hostile" -s "$seed" -r "$rounds" "$ADDR_A" "$ADDR_B" > hostile.log 2>&1 || rc=$?
 grep -v ': ok$' hostile.log
 cat $sdp_counters
-[ $rc = 0 ] || fail "sdp_hostile ended with $rc"
+[ $rc = 0 ] || fail "sdp_hostile ended with $rc: $(grep -v ': ok$' hostile.log | head -3 | paste -sd ';')"
 read -r passed _ _ _ < <(tail -1 hostile.log)
 check_no_leak
 # each kind of violation was met

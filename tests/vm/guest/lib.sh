@@ -596,7 +596,7 @@ went_by() {
 		[ $fpdus -gt 20 ] || fail "hardly anything went over the wire"
 		same "segments beside TCP" 0 $segments
 	else
-		[ $segments -gt $fpdus ] || fail "hardly anything went beside TCP"
+		[ $segments -gt 20 ] || fail "hardly anything went beside TCP: $segments segments, $fpdus FPDUs through TCP"
 	fi
 }
 
