@@ -62,6 +62,7 @@ SIW_OUT ?= $(BUILD)/siw
 .PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
 	install-modules install-kernel-headers install-user install-headers uninstall man3 deb dkms-source version \
 	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
+	kernel-modules \
 	siw bench guest-programs bench-programs bench-modules
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
@@ -105,6 +106,10 @@ rt-modules: ## modules for Debian's PREEMPT_RT kernel (scripts/flavour rt), in b
 
 cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud), in build/cloud/modules
 	$(call flavour_modules,cloud,$(CLOUD_RELEASE))
+
+kernel-modules: ## modules for the installed kernel KRELEASE, in build/kernels/KRELEASE
+	$(call modules_twin,$(BUILD)/kernels/$(KRELEASE))
+	+@$(MAKE) --no-print-directory -C /lib/modules/$(KRELEASE)/build M=$(BUILD)/kernels/$(KRELEASE) KRDMA_TESTS=1 modules
 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)

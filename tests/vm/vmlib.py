@@ -2,14 +2,15 @@
 """Boot a kernel in QEMU on the host's own root file system and follow what runs in it.
 
 Used by tests/vm/run (cases, shell), tests/vm/demo and tests/bench. The guest sees the
-host's root read-only over 9p with a tmpfs overlay on it, so nothing is
-installed into an image and nothing that a guest does stays. One writable
+host's root, or one that scripts/guest-root has made, read-only over 9p with a tmpfs
+overlay on it, so nothing is installed into an image and nothing that a guest does stays. One writable
 share, the "out" folder, carries the configuration in and the logs out; one
 virtio-serial port carries events, a line each:
 
     krdma-vm WORD [argument...]
 """
 import ctypes
+import glob
 import hashlib
 import lzma
 import os
@@ -30,6 +31,8 @@ DEBUG_MODULES = os.path.join(REPO, "build", "debug", "modules")
 # Debian's kernels, and where "make rt-modules" and the like build for them
 FLAVOURS = {"stock": "", "rt": "rt-", "cloud": "cloud-"}
 FLAVOUR_MODULES = {name: os.path.join(REPO, "build", name, "modules") for name in ("rt", "cloud")}
+# where "make kernel-modules" builds for other kernels, a folder each
+KERNELS = os.path.join(REPO, "build", "kernels")
 # what a stock kernel needs before it can see the share; in loading order
 EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
@@ -47,15 +50,30 @@ def version_key(release):
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", release)]
 
 
-def installed_release(flavour="stock"):
-    """The newest installed kernel of that flavour that modules can be built for."""
-    pattern = re.compile(rf"^6\.12\..*deb12-{FLAVOURS[flavour]}amd64$")
-    found = [r for r in os.listdir("/lib/modules")
-             if pattern.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
-    if not found:
+def newest_release(pattern, root="/"):
+    """The newest kernel of that root which has an image and whose release matches, or None."""
+    found = [r for r in os.listdir(os.path.join(root, "lib/modules"))
+             if re.fullmatch(pattern, r) and os.path.exists(os.path.join(root, f"boot/vmlinuz-{r}"))]
+    return max(found, key=version_key, default=None)
+
+
+def installed_release(flavour="stock", root="/"):
+    """The newest 6.12 of that flavour."""
+    release = newest_release(rf"6\.12\..*deb1\d-{FLAVOURS[flavour]}amd64", root)
+    if not release:
         hint = "scripts/install-deps" if flavour == "stock" else f"scripts/flavour {flavour}"
         raise VmError(f"no Debian 6.12 kernel of the flavour {flavour} is installed; run {hint}")
-    return max(found, key=version_key)
+    return release
+
+
+def guest_root(name):
+    """The folder of a root file system that scripts/guest-root has made."""
+    script = os.path.join(REPO, "scripts", "guest-root")
+    answer = subprocess.run([script, "--where", name], capture_output=True, text=True, check=False)
+    folder = answer.stdout.strip()
+    if answer.returncode or not os.path.exists(folder + REPO):
+        raise VmError(f"there is no root file system {name}; run scripts/guest-root {name}")
+    return folder
 
 
 def kernel_release(image):
@@ -86,12 +104,19 @@ class Kernel:
     host's root has not.
     """
 
-    def __init__(self, choice):
+    def __init__(self, choice, root="/"):
         self.modules = ""
+        self.root = root
         self.debug = choice == "debug"
-        if choice in FLAVOURS:
-            self.release = installed_release(choice)
-            self.image = f"/boot/vmlinuz-{self.release}"
+        version = re.fullmatch(r"\d+\.\d+", choice)
+        if choice in FLAVOURS or version:
+            if version:
+                self.release = newest_release(rf"{re.escape(choice)}[.+].*-amd64", root)
+                if not self.release:
+                    raise VmError(f"no Linux {choice} is installed in {root}")
+            else:
+                self.release = installed_release(choice, root)
+            self.image = os.path.join(root, f"boot/vmlinuz-{self.release}")
             return
         self.image = os.path.abspath(choice)
         if self.debug:
@@ -104,12 +129,11 @@ class Kernel:
 
     def early_modules(self):
         """Paths in loading order; a kernel that has them built in gives none."""
-        folder = f"/lib/modules/{self.release}"
-        if self.modules or not os.path.isdir(folder):
+        if self.modules or not os.path.isdir(os.path.join(self.root, "lib/modules", self.release)):
             return []
         paths = []
         for name in EARLY_MODULES:
-            answer = subprocess.run(["/sbin/modinfo", "-k", self.release, "-n", name],
+            answer = subprocess.run(["/sbin/modinfo", "-b", self.root, "-k", self.release, "-n", name],
                                     capture_output=True, text=True, check=False)
             path = answer.stdout.strip()
             if answer.returncode == 0 and path.startswith("/"):
@@ -186,7 +210,7 @@ class Vm:
         self.report = self.events.put
 
     def command(self, accel):
-        for option in (REPO, self.out):
+        for option in (REPO, self.out, self.kernel.root):
             if re.search(r"[\s,]", option):
                 raise VmError(f"the path {option} must not hold blanks or commas")
         append = self.append
@@ -217,7 +241,7 @@ class Vm:
                  "-device", "virtio-rng-pci",
                  "-kernel", self.kernel.image, "-initrd", build_initramfs(self.kernel),
                  "-append", append,
-                 "-fsdev", "local,id=fs0,path=/,security_model=none,readonly=on,multidevs=remap",
+                 "-fsdev", f"local,id=fs0,path={self.kernel.root},security_model=none,readonly=on,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=fs0,mount_tag=rootfs",
                  "-fsdev", f"local,id=fs1,path={self.out},security_model=none,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=fs1,mount_tag=out"])
@@ -348,9 +372,11 @@ def fresh_out(name):
 def guest_config(modules, kernel=None, slow=1, **values):
     """What the guest's init is told, with the provider that it installs."""
     uvp = os.path.join(REPO, "build", "uvp_soft")
+    # its name has the number of libibverbs' interface for providers
+    providers = glob.glob(f"{kernel.root if kernel else ''}{uvp}/libkrdma-rdmav*.so")
     return {"REPO": REPO, "MODULES": os.path.abspath(modules), "SLOW": slow,
             "KERNEL_MODULES": kernel.modules if kernel else "",
-            "PROVIDER": os.path.join(uvp, "libkrdma-rdmav34.so"),
+            "PROVIDER": os.path.join(uvp, os.path.basename(min(providers, default="libkrdma-rdmav34.so"))),
             "DRIVER": os.path.join(uvp, "krdma.driver"), **values}
 
 
