@@ -45,7 +45,8 @@ DRIVER_DIR = $(DESTDIR)$(SYSCONFDIR)/libibverbs.d
 MODULES := krdma.ko krdma_kdapl.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko krdma_iser.ko
 # krdma_iser is for kernels with iSCSI
 BUILT_MODULES = $(if $(shell grep -s '^CONFIG_SCSI_ISCSI_ATTRS=' $(KDIR)/include/config/auto.conf),$(MODULES),$(filter-out krdma_iser.ko,$(MODULES)))
-PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
+VERBS_ABI = $(shell scripts/verbs-abi $(CXX))
+PROVIDER = $(BUILD)/uvp_soft/libkrdma-rdmav$(VERBS_ABI).so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
@@ -213,7 +214,7 @@ uninstall: ## take away what install put there, for all kernels
 		rmdir --ignore-fail-on-non-empty "$$dir/updates"; \
 		[ -n "$(DESTDIR)" ] || depmod "$${dir##*/}"; \
 	done
-	rm -f $(PROVIDER_DIR)/$(notdir $(PROVIDER)) $(DRIVER_DIR)/$(notdir $(DRIVER)) \
+	rm -f $(PROVIDER_DIR)/libkrdma-rdmav*.so $(DRIVER_DIR)/$(notdir $(DRIVER)) \
 		$(DESTDIR)$(LIBDIR)/libkrdma.so $(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) \
 		$(UVP_DIR)/$(notdir $(UVP)) $(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(BIN_DIR)/krdma $(MAN_DIR)/man1/krdma.1 \

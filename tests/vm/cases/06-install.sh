@@ -9,7 +9,7 @@ shopt -s extglob
 
 tree=$VM_MODULES
 updates=/lib/modules/$(uname -r)/updates
-library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
+library=$(ls /usr/lib/*-linux-gnu/libibverbs/libkrdma-rdmav*.so)
 driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
 files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$updates/krdma_iser.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
