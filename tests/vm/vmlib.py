@@ -50,7 +50,7 @@ def version_key(release):
 
 def installed_release(flavour="stock"):
     """The newest installed kernel of that flavour that modules can be built for."""
-    pattern = re.compile(rf"^6\.12\..*deb12-{FLAVOURS[flavour]}amd64$")
+    pattern = re.compile(rf"^6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}amd64$")
     found = [r for r in os.listdir("/lib/modules")
              if pattern.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
     if not found:
