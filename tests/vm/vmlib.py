@@ -59,7 +59,7 @@ def newest_release(pattern, root="/"):
 
 def installed_release(flavour="stock", root="/"):
     """The newest 6.12 of that flavour."""
-    release = newest_release(rf"6\.12\..*deb1\d-{FLAVOURS[flavour]}amd64", root)
+    release = newest_release(rf"6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}amd64", root)
     if not release:
         hint = "scripts/install-deps" if flavour == "stock" else f"scripts/flavour {flavour}"
         raise VmError(f"no Debian 6.12 kernel of the flavour {flavour} is installed; run {hint}")
@@ -372,11 +372,13 @@ def fresh_out(name):
 def guest_config(modules, kernel=None, slow=1, **values):
     """What the guest's init is told, with the provider that it installs."""
     uvp = os.path.join(REPO, "build", "uvp_soft")
-    # its name has the number of libibverbs' interface for providers
-    providers = glob.glob(f"{kernel.root if kernel else ''}{uvp}/libkrdma-rdmav*.so")
+    folder = (kernel.root if kernel else "/").rstrip("/") + uvp
+    # the number in its name is the library's; the last one that was built
+    providers = sorted(glob.glob(os.path.join(folder, "libkrdma-rdmav*.so")), key=os.path.getmtime)
+    provider = os.path.basename(providers[-1]) if providers else "libkrdma-rdmav*.so"
     return {"REPO": REPO, "MODULES": os.path.abspath(modules), "SLOW": slow,
             "KERNEL_MODULES": kernel.modules if kernel else "",
-            "PROVIDER": os.path.join(uvp, os.path.basename(min(providers, default="libkrdma-rdmav34.so"))),
+            "PROVIDER": os.path.join(uvp, provider),
             "DRIVER": os.path.join(uvp, "krdma.driver"), **values}
 
 
