@@ -7,6 +7,8 @@
 #include <linux/rcupdate.h>
 #include <rdma/ib_verbs.h>
 
+#include "ibdev.h"
+
 static char *stall_device;
 module_param_named(device, stall_device, charp, 0444);
 MODULE_PARM_DESC(device, "name of the device");
@@ -23,7 +25,7 @@ static int __init stall_init(void)
 {
 	if (!stall_device)
 		return -EINVAL;
-	stall_ibdev = ib_device_get_by_name(stall_device, RDMA_DRIVER_UNKNOWN);
+	stall_ibdev = ibdev_get(stall_device);
 	if (!stall_ibdev)
 		return -ENODEV;
 	stall_poll_cq = stall_ibdev->ops.poll_cq;

@@ -10,6 +10,7 @@
 #include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/timer.h>
+#include <krdma/compat.h>
 
 #include "kdatc.h"
 
@@ -163,7 +164,9 @@ static void kdatc_context_upcall(void *data, const DAT_EVENT *event, DAT_BOOLEAN
 
 static void kdatc_context_timer(struct timer_list *timer)
 {
-	kdatc_context_calls(from_timer(&kdatc_context, timer, timer));
+	struct kdatc_context *ctx = timer_container_of(ctx, timer, timer);
+
+	kdatc_context_calls(ctx);
 }
 
 static bool kdatc_context_open(struct kdatc_context *ctx)

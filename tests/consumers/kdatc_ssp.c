@@ -11,6 +11,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <net/sock.h>
+#include <krdma/compat_net.h>
 
 #include "kdatc.h"
 
@@ -50,11 +51,11 @@ static bool kdatc_ssp_connect(void)
 	((struct sockaddr_in *)&address)->sin_port = 0;
 	if (!KDATC_EXPECT(!kdatc_ssp_socket(&listener)))
 		return false;
-	if (KDATC_EXPECT(!kernel_bind(listener, (struct sockaddr *)&address, kdatc_ssp_size())) &&
+	if (KDATC_EXPECT(!kernel_bind(listener, (struct sockaddr_unsized *)&address, kdatc_ssp_size())) &&
 	    KDATC_EXPECT(!kernel_listen(listener, 1)) &&
 	    KDATC_EXPECT(kernel_getsockname(listener, (struct sockaddr *)&address) > 0) &&
 	    KDATC_EXPECT(!kdatc_ssp_socket(&kdatc_ssp_near)) &&
-	    KDATC_EXPECT(!kernel_connect(kdatc_ssp_near, (struct sockaddr *)&address,
+	    KDATC_EXPECT(!kernel_connect(kdatc_ssp_near, (struct sockaddr_unsized *)&address,
 					 kdatc_ssp_size(), 0)))
 		done = KDATC_EXPECT(!kernel_accept(listener, &kdatc_ssp_far, 0));
 	sock_release(listener);

@@ -10,6 +10,14 @@
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
+#include <krdma/compat_verbs.h>
+
+/* Does the CQ of a consumer in the kernel change its depth? Not from Linux 7.0 on. */
+#ifdef KRDMA_HAVE_RESIZE_KERNEL_CQ
+#define KT_RESIZES	true
+#else
+#define KT_RESIZES	false
+#endif
 
 /**
  * struct kt_side - one end of a connection

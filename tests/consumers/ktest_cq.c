@@ -142,6 +142,8 @@ static void kt_cq_sizes(void)
 	if (!kt_queue_open(&q, 8, 0))
 		goto out;
 	KT_EXPECT(q.cq->cqe == 8);
+	if (!KT_RESIZES)
+		goto out;
 	kt_queue_fill(&q, 0, 6);
 	KT_EXPECT(!ib_resize_cq(q.cq, 20) && q.cq->cqe == 32);
 	KT_EXPECT(ib_resize_cq(q.cq, 4) == -EINVAL);

@@ -6,6 +6,8 @@
 #include <linux/module.h>
 #include <rdma/ib_verbs.h>
 
+#include "ibdev.h"
+
 static char *device = "siw0";
 module_param(device, charp, 0444);
 MODULE_PARM_DESC(device, "name of the RDMA device");
@@ -15,7 +17,7 @@ static enum rdma_driver_id driver_before;
 
 static int __init ktest_driver_init(void)
 {
-	driver_of = ib_device_get_by_name(device, RDMA_DRIVER_UNKNOWN);
+	driver_of = ibdev_get(device);
 	if (!driver_of)
 		return -ENODEV;
 	driver_before = driver_of->ops.driver_id;

@@ -11,6 +11,7 @@
 #include <linux/rtnetlink.h>
 #include <net/neighbour.h>
 #include <net/sock.h>
+#include <krdma/compat_net.h>
 #include <krdma/krdma-abi.h>
 #include <krdma/netstack.h>
 #include <krdma/rnicpi.h>
@@ -126,7 +127,7 @@ static int try_bind(const struct sockaddr_storage *addr)
 
 	if (ret)
 		return ret;
-	ret = kernel_bind(sock, (struct sockaddr *)addr, sizeof(struct sockaddr_in));
+	ret = kernel_bind(sock, (struct sockaddr_unsized *)addr, sizeof(struct sockaddr_in));
 	sock_release(sock);
 	return ret;
 }

@@ -12,6 +12,7 @@
 #include <net/inet_common.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
+#include <krdma/compat_net.h>
 
 #include "kern.h"
 
@@ -96,7 +97,7 @@ static int kern_run(const char **step)
 	if (IS_ERR(client))
 		return PTR_ERR(client);
 	*step = "listen";
-	rc = kernel_bind(listener, (struct sockaddr *)&address, sizeof(address)) ?:
+	rc = kernel_bind(listener, (struct sockaddr_unsized *)&address, sizeof(address)) ?:
 	     kernel_listen(listener, 4);
 	if (rc)
 		return rc;
@@ -105,7 +106,7 @@ static int kern_run(const char **step)
 		return rc;
 	*step = "connect";
 	kern_watch_begin(&watch, listener);
-	rc = kernel_connect(client, (struct sockaddr *)&address, sizeof(address), 0);
+	rc = kernel_connect(client, (struct sockaddr_unsized *)&address, sizeof(address), 0);
 	if (!rc) {
 		*step = "accept";
 		rc = kern_accept(&watch, listener, &server);

@@ -33,12 +33,18 @@ FLAVOURS = {"stock": "", "rt": "rt-", "cloud": "cloud-"}
 FLAVOUR_MODULES = {name: os.path.join(REPO, "build", name, "modules") for name in ("rt", "cloud")}
 # where "make kernel-modules" builds for other kernels, a folder each
 KERNELS = os.path.join(REPO, "build", "kernels")
-# what a stock kernel needs before it can see the share; in loading order
-EARLY_MODULES = ("netfs", "9pnet", "9pnet_virtio", "9p", "overlay")
+# what a stock kernel needs before it can see the share
+EARLY_MODULES = ("9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
 # seconds until a guest must have said that it is up
 BOOT_LIMIT = 180
 # how a kernel begins to say why it dies
+# by the end of a kernel's release: QEMU, its machine and processors, the bus of its devices, console
+MACHINES = {
+    "amd64": ("x86_64", ["-machine", "q35"], "max,-erms,-fsrm", "pci", "ttyS0"),
+    "arm64": ("aarch64", ["-machine", "virt"], "max,pauth=off", "pci", "ttyAMA0"),
+    "s390x": ("s390x", ["-machine", "s390-ccw-virtio"], "max", "ccw", "ttysclp0"),
+}
 LAST_WORDS = re.compile(r"\] ((?:Oops|BUG|Kernel panic|Unable to handle|general protection)\b.*)")
 
 
@@ -59,7 +65,7 @@ def newest_release(pattern, root="/"):
 
 def installed_release(flavour="stock", root="/"):
     """The newest 6.12 of that flavour."""
-    release = newest_release(rf"6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}amd64", root)
+    release = newest_release(rf"6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}(amd64|arm64|s390x)", root)
     if not release:
         hint = "scripts/install-deps" if flavour == "stock" else f"scripts/flavour {flavour}"
         raise VmError(f"no Debian 6.12 kernel of the flavour {flavour} is installed; run {hint}")
@@ -111,7 +117,7 @@ class Kernel:
         version = re.fullmatch(r"\d+\.\d+", choice)
         if choice in FLAVOURS or version:
             if version:
-                self.release = newest_release(rf"{re.escape(choice)}[.+].*-amd64", root)
+                self.release = newest_release(rf"{re.escape(choice)}[.+].*-(amd64|arm64|s390x)", root)
                 if not self.release:
                     raise VmError(f"no Linux {choice} is installed in {root}")
             else:
@@ -133,12 +139,17 @@ class Kernel:
             return []
         paths = []
         for name in EARLY_MODULES:
-            answer = subprocess.run(["/sbin/modinfo", "-b", self.root, "-k", self.release, "-n", name],
+            answer = subprocess.run(["/sbin/modprobe", "-d", self.root, "-S", self.release, "--show-depends", name],
                                     capture_output=True, text=True, check=False)
-            path = answer.stdout.strip()
-            if answer.returncode == 0 and path.startswith("/"):
-                paths.append(path)
+            for line in answer.stdout.splitlines():
+                words = line.split()
+                if words[0] == "insmod" and words[1] not in paths:
+                    paths.append(words[1])
         return paths
+
+    def machine(self):
+        """What MACHINES has of it."""
+        return MACHINES.get(self.release.rsplit("-", 1)[-1], MACHINES["amd64"])
 
 
 STAGE1 = os.path.join(REPO, "tests", "vm", "guest", "stage1")
@@ -146,7 +157,7 @@ STAGE1 = os.path.join(REPO, "tests", "vm", "guest", "stage1")
 
 def build_initramfs(kernel, stage1=STAGE1):
     """Busybox, the early modules and the first program; cached by content."""
-    busybox = shutil.which("busybox", path="/usr/bin:/bin")
+    busybox = shutil.which("busybox", path=":".join(os.path.join(kernel.root, p) for p in ("usr/bin", "bin")))
     if not busybox:
         raise VmError("busybox-static is missing; run scripts/install-deps")
     modules = kernel.early_modules()
@@ -214,17 +225,19 @@ class Vm:
             if re.search(r"[\s,]", option):
                 raise VmError(f"the path {option} must not hold blanks or commas")
         append = self.append
+        qemu, machine, cpu, bus, console = self.kernel.machine()
+        machine = list(machine)
         if self.icount:
-            machine = ["-accel", "tcg,thread=single,tb-size=1024", "-icount", "shift=0,sleep=off",
-                       "-cpu", "max,-erms,-fsrm", "-smp", "1"]
+            machine += ["-accel", "tcg,thread=single,tb-size=1024", "-icount", "shift=0,sleep=off",
+                        "-cpu", cpu, "-smp", "1"]
         elif accel == "kvm":
-            machine = ["-accel", "kvm", "-cpu", "host", "-smp", str(self.cpus)]
+            machine += ["-accel", "kvm", "-cpu", "host", "-smp", str(self.cpus)]
         else:
-            machine = ["-accel", f"tcg,thread={'single' if self.serial else 'multi'},tb-size=1024",
-                       "-cpu", "max,-erms,-fsrm", "-smp", str(self.cpus)]
+            machine += ["-accel", f"tcg,thread={'single' if self.serial else 'multi'},tb-size=1024",
+                        "-cpu", cpu, "-smp", str(self.cpus)]
             # the guest's init then cures what emulators_fault() only recognises
-            append += " krdma.accel=tcg"
-        append = ("console=ttyS0 quiet log_buf_len=16M panic=-1 mitigations=off random.trust_cpu=on "
+            append += " krdma.accel=tcg" if qemu == "x86_64" else ""
+        append = (f"console={console} quiet log_buf_len=16M panic=-1 mitigations=off random.trust_cpu=on "
                   f"rcupdate.rcu_cpu_stall_timeout={120 if self.kernel.debug else 60} krdma.repo={REPO} {append}")
         if self.shell:
             console = ["-serial", "mon:stdio",
@@ -233,24 +246,25 @@ class Vm:
             console = ["-chardev", f"file,id=console,path={self.console}",
                        "-serial", "chardev:console", "-monitor", "none",
                        "-chardev", "file,id=events,path=/dev/stdout"]
-        return (["qemu-system-x86_64", "-machine", "q35"] + machine +
+        return ([f"qemu-system-{qemu}"] + machine +
                 ["-m", str(self.memory), "-display", "none", "-nodefaults", "-no-reboot"] +
                 console +
-                ["-device", "virtio-serial-pci",
+                ["-device", f"virtio-serial-{bus}",
                  "-device", "virtserialport,chardev=events,name=krdma.events",
-                 "-device", "virtio-rng-pci",
+                 "-device", f"virtio-rng-{bus}",
                  "-kernel", self.kernel.image, "-initrd", build_initramfs(self.kernel),
                  "-append", append,
                  "-fsdev", f"local,id=fs0,path={self.kernel.root},security_model=none,readonly=on,multidevs=remap",
-                 "-device", "virtio-9p-pci,fsdev=fs0,mount_tag=rootfs",
+                 "-device", f"virtio-9p-{bus},fsdev=fs0,mount_tag=rootfs",
                  "-fsdev", f"local,id=fs1,path={self.out},security_model=none,multidevs=remap",
-                 "-device", "virtio-9p-pci,fsdev=fs1,mount_tag=out"])
+                 "-device", f"virtio-9p-{bus},fsdev=fs1,mount_tag=out"])
 
     def start(self, accel):
         """Starts QEMU; with shell the terminal is the guest's."""
-        if not shutil.which("qemu-system-x86_64"):
-            raise VmError("qemu-system-x86 is missing; run scripts/install-deps")
         command = self.command(accel)
+        if not shutil.which(command[0]):
+            raise VmError(f"{command[0]} is missing; run scripts/install-deps"
+                          f"{' machines' if command[0] != 'qemu-system-x86_64' else ''}")
         if self.shell:
             self.process = subprocess.Popen(command, preexec_fn=end_with_parent)
             return
