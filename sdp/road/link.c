@@ -452,6 +452,7 @@ static void sdp_link_event(void *context, enum sdp_ot_conn_event event, int erro
 	switch (event) {
 	case SDP_OT_UP:
 		link->reads_out = link->ep->reads_out;
+		link->up = true;
 		if (c->state == SDP_HELLO_SENT)
 			sdp_state_answer(c, data, length);
 		else

@@ -586,7 +586,7 @@ void sdp_zcopy_settle(struct sdp_link *link)
 {
 	struct sdp_sock *ssk = link->ssk;
 
-	if (!link->reads_out || ssk->shutdown & RCV_SHUTDOWN || ssk->nonblock ||
+	if ((link->up && !link->reads_out) || ssk->shutdown & RCV_SHUTDOWN || ssk->nonblock ||
 	    sdp_zcopy_waits(link))
 		sdp_zcopy_refuse(link);
 }

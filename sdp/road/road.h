@@ -207,7 +207,8 @@ struct sdp_stock {
  * @sends_out: Sends that have not completed
  * @window: bytes for the program's unread data
  * @window_max: most that the pool allows
- * @reads_out: own Reads at a time that were negotiated; 0 until SDP_OT_UP
+ * @up: SDP_OT_UP has come; a peer's first messages may come before it
+ * @reads_out: own Reads at a time that were negotiated; known when @up
  * @zcopy_tx: zero copy of what goes out, from its first use on
  * @zcopy_rx: ... of what comes in
  * @zcopy_notify: ... of sends with MSG_ZEROCOPY
@@ -259,6 +260,7 @@ struct sdp_link {
 	u32 sends_out;
 	u32 window;
 	u32 window_max;
+	bool up;
 	u16 reads_out;
 	struct sdp_zcopy *zcopy_tx;
 	struct sdp_zcopy *zcopy_rx;

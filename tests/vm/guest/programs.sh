@@ -76,7 +76,7 @@ END
 }
 
 wrk_at() {
-	quietly wrk -t 2 -c 20 -d 3 "http://$at:$1/small"
+	quietly wrk -t 2 -c 20 -d 3 --timeout 60s "http://$at:$1/small"
 	grep 'requests in' client.log >&2
 	echo "wrk at $1: $(grep -E 'Socket errors|Non-2xx' client.log || echo "no errors")"
 }
