@@ -117,9 +117,10 @@ rt-modules: ## modules for Debian's PREEMPT_RT kernel (scripts/flavour rt), in b
 cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud), in build/cloud/modules
 	$(call flavour_modules,cloud,$(CLOUD_RELEASE))
 
+kernel-modules: KRDMA_TESTS = 1
 kernel-modules: ## modules for the installed kernel KRELEASE, in build/kernels/KRELEASE
 	$(call modules_twin,$(BUILD)/kernels/$(KRELEASE))
-	+@$(MAKE) --no-print-directory -C /lib/modules/$(KRELEASE)/build M=$(BUILD)/kernels/$(KRELEASE) KRDMA_TESTS=1 modules
+	+@$(MAKE) --no-print-directory -C /lib/modules/$(KRELEASE)/build M=$(BUILD)/kernels/$(KRELEASE) KRDMA_TESTS=$(KRDMA_TESTS) modules
 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)
@@ -252,6 +253,9 @@ dkms-source:
 
 deb: ## Debian packages, in build/deb; checked by lintian
 	@scripts/deb $(BUILD)/deb
+
+print-%:
+	@echo '$($*)'
 
 version: ## the version, checked where it is written
 	@scripts/version

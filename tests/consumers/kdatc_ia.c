@@ -181,7 +181,7 @@ static void kdatc_ia_taken_name(void)
 {
 	DAT_PROVIDER_INFO info = kdatc_ia_fake_info;
 
-	strscpy(info.ia_name, kdatc.name);
+	strscpy(info.ia_name, kdatc.name, sizeof(info.ia_name));
 	info.is_thread_safe = DAT_TRUE;
 	KDATC_REFUSED(dat_registry_add_provider(&kdatc_ia_fake, &info),
 		      DAT_PROVIDER_ALREADY_REGISTERED, DAT_NO_SUBTYPE);

@@ -164,7 +164,7 @@ static int __init kdatc_init(void)
 
 	kdatc.port = port;
 	kdatc.patience = patience * HZ;
-	strscpy(kdatc.name, rnic);
+	strscpy(kdatc.name, rnic, sizeof(kdatc.name));
 	snprintf(kdatc.ib_name, sizeof(kdatc.ib_name), "%.200s-ib", rnic);
 	snprintf(digits, sizeof(digits), "%u", port);
 	ret = inet_pton_with_scope(current->nsproxy->net_ns, AF_UNSPEC, remote, digits,

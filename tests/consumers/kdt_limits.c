@@ -152,7 +152,7 @@ static void kdt_limits_kind(struct kdt_limits *limits, const struct kdt_limits_k
 	DAT_RETURN ret = DAT_SUCCESS;
 	u32 i;
 
-	strscpy(limit->object, kind->name);
+	strscpy(limit->object, kind->name, sizeof(limit->object));
 	if (kind->promised)
 		limit->promised = *(DAT_COUNT *)((void *)&limits->dapl->attr + kind->promised);
 	limit->clean = 1;

@@ -7,6 +7,7 @@
  *
  * A client has a thread for each set of connections, a server one for each connection.
  */
+#include <linux/fs.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/miscdevice.h>
@@ -88,7 +89,7 @@ void kdt_run_failed(struct kdt_run *run, int error, const char *what, bool stop)
 	args->failed++;
 	/* what ends the run says more than what it does to connections */
 	if (!args->what[0] || (stop && !args->error))
-		strscpy(args->what, what);
+		strscpy(args->what, what, sizeof(args->what));
 	/* a server continues without the connection */
 	if (!args->error && (stop || args->mode != KDT_SERVE))
 		args->error = error;

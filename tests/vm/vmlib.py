@@ -72,6 +72,17 @@ def installed_release(flavour="stock", root="/"):
     return release
 
 
+def cache_folder():
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "krdma")
+
+
+def guest_roots():
+    """The folders of those of scripts/guest-root that have this machine's kernels."""
+    return sorted(path for path in glob.glob(os.path.join(cache_folder(), "root-*"))
+                  if os.path.isdir(os.path.join(path, "lib/modules")))
+
+
 def guest_root(name):
     """The folder of a root file system that scripts/guest-root has made."""
     script = os.path.join(REPO, "scripts", "guest-root")
@@ -113,33 +124,51 @@ class Kernel:
     def __init__(self, choice, root="/"):
         self.modules = ""
         self.root = root
+        # where it is installed, with its modules and what was built for it
+        self.tree = root
         self.debug = choice == "debug"
-        version = re.fullmatch(r"\d+\.\d+", choice)
-        if choice in FLAVOURS or version:
-            if version:
-                self.release = newest_release(rf"{re.escape(choice)}[.+].*-(amd64|arm64|s390x)", root)
-                if not self.release:
-                    raise VmError(f"no Linux {choice} is installed in {root}")
-            else:
-                self.release = installed_release(choice, root)
+        if choice in FLAVOURS:
+            self.release = installed_release(choice, root)
             self.image = os.path.join(root, f"boot/vmlinuz-{self.release}")
+            return
+        if re.fullmatch(r"\d+\.\d+", choice):
+            self._find(choice)
             return
         self.image = os.path.abspath(choice)
         if self.debug:
             folder = debug_kernel()
             self.image = os.path.join(folder, "bzImage")
             self.modules = os.path.join(folder, "modules")
+            self.tree = None
         if not os.path.isfile(self.image):
             raise VmError(f"no kernel image {self.image}")
         self.release = kernel_release(self.image)
 
+    def _find(self, version):
+        """Linux of that version: of the root, or for the host's root one of scripts/guest-root."""
+        for tree in [self.root] + (guest_roots() if self.root == "/" else []):
+            self.release = newest_release(rf"{re.escape(version)}[.+].*-(amd64|arm64|s390x)", tree)
+            if self.release:
+                break
+        else:
+            raise VmError(f"no Linux {version} is installed, nor in a root of scripts/guest-root")
+        self.tree = tree
+        self.image = os.path.join(tree, f"boot/vmlinuz-{self.release}")
+        if tree != self.root:
+            self.modules = os.path.join(tree, "lib/modules", self.release)
+
+    def built(self):
+        """Where "make kernel-modules" has built for it, as the guest sees that."""
+        prefix = self.tree if self.tree != self.root else ""
+        return os.path.join(prefix + KERNELS, self.release)
+
     def early_modules(self):
         """Paths in loading order; a kernel that has them built in gives none."""
-        if self.modules or not os.path.isdir(os.path.join(self.root, "lib/modules", self.release)):
+        if not self.tree or not os.path.isdir(os.path.join(self.tree, "lib/modules", self.release)):
             return []
         paths = []
         for name in EARLY_MODULES:
-            answer = subprocess.run(["/sbin/modprobe", "-d", self.root, "-S", self.release, "--show-depends", name],
+            answer = subprocess.run(["/sbin/modprobe", "-d", self.tree, "-S", self.release, "--show-depends", name],
                                     capture_output=True, text=True, check=False)
             for line in answer.stdout.splitlines():
                 words = line.split()
