@@ -264,7 +264,7 @@ demo: ## from nothing to perftest results: packages, build, virtual machine, tab
 	@scripts/install-deps demo
 	@tests/vm/demo
 
-check: ## all kinds of tests in 65 minutes, FAST=1: in ten; verdict on the last line
+check: ## all kinds of tests in 72 minutes, FAST=1: in ten; verdict on the last line
 	@scripts/check $(if $(FAST),fast)
 
 check-all: ## every size and repetition, on every kernel: stock, debug, Debian's rt and cloud; no limit of time
