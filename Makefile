@@ -6,14 +6,16 @@
 # everything else below build/.
 
 RELEASE := $(shell uname -r)
-# newest kernel that the virtual machine can boot and modules can be built for
-VM_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-amd64 2>/dev/null | sort -V)))
-# the same kernel as PREEMPT_RT, where it is installed
-RT_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-rt-amd64 2>/dev/null | sort -V)))
-# and its flavour for clouds
-CLOUD_RELEASE := $(notdir $(lastword $(shell ls -d /lib/modules/6.12*deb12-cloud-amd64 2>/dev/null | sort -V)))
-# modules are for the running kernel if it is one that they are written for
-KRELEASE ?= $(if $(and $(filter 6.12.%,$(RELEASE)),$(wildcard /lib/modules/$(RELEASE)/build)),$(RELEASE),$(VM_RELEASE))
+# Debian's newest 6.12 kernel, of Debian 12 or 13, which the virtual machine boots
+debian_release = $(notdir $(lastword $(shell ls -d /lib/modules/6.12.*deb[0-9][0-9]-$(1)amd64 2>/dev/null | sort -V)))
+VM_RELEASE := $(call debian_release)
+# the same kernel as PREEMPT_RT, where it is installed; and its flavour for clouds
+RT_RELEASE := $(call debian_release,rt-)
+CLOUD_RELEASE := $(call debian_release,cloud-)
+# Modules are for the running kernel, or for the newest one that has headers.
+headers_of = $(patsubst /lib/modules/%/build/Makefile,%,$(wildcard $(1:%=/lib/modules/%/build/Makefile)))
+WITH_HEADERS := $(shell printf '%s\n' $(call headers_of,*) | sort -V)
+KRELEASE ?= $(or $(call headers_of,$(RELEASE)),$(lastword $(WITH_HEADERS)))
 KDIR ?= /lib/modules/$(KRELEASE)/build
 VM_KDIR := /lib/modules/$(VM_RELEASE)/build
 
@@ -43,9 +45,10 @@ DOC_DIR = $(DESTDIR)$(PREFIX)/share/doc/krdma
 COMPLETION_DIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 DRIVER_DIR = $(DESTDIR)$(SYSCONFDIR)/libibverbs.d
 MODULES := krdma.ko krdma_kdapl.ko krdma_soft.ko krdma_hw.ko krdma_ops.ko krdma_sdp.ko krdma_iser.ko
-# krdma_iser is for kernels with iSCSI
-BUILT_MODULES = $(if $(shell grep -s '^CONFIG_SCSI_ISCSI_ATTRS=' $(KDIR)/include/config/auto.conf),$(MODULES),$(filter-out krdma_iser.ko,$(MODULES)))
-PROVIDER := $(BUILD)/uvp_soft/libkrdma-rdmav34.so
+# those that the kernel can have, see Kbuild
+BUILT_MODULES = $(filter $(MODULES),$(addsuffix .ko,$(basename $(notdir $(shell cat modules.order)))))
+VERBS_ABI = $(shell scripts/verbs-abi $(CXX))
+PROVIDER = $(BUILD)/uvp_soft/libkrdma-rdmav$(VERBS_ABI).so
 DRIVER := $(BUILD)/uvp_soft/krdma.driver
 UVP := $(BUILD)/uvp_soft/libkrdma-uvp-soft.so
 LIBKRDMA := $(BUILD)/ual/libkrdma.so.1
@@ -59,21 +62,28 @@ SIW_KDIR ?= $(VM_KDIR)
 SIW_OUT ?= $(BUILD)/siw
 
 .DEFAULT_GOAL := all
-.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules fuzz fuzz-programs deps install \
-	install-modules install-kernel-headers install-user install-headers uninstall man3 deb dkms-source version \
+.PHONY: all modules user provider ual tools examples progs unit-programs vm-modules demo-modules fuzz fuzz-programs deps install \
+	install-modules install-built-modules install-kernel-headers install-user install-headers uninstall man3 deb dkms-source version \
 	demo check check-all vm vm-check conformance unit lint clean help debug-kernel debug-modules debug-check rt-modules cloud-modules \
 	siw bench guest-programs bench-programs bench-modules
 
 all: modules user ## build everything: modules, libraries, the krdma command, test programs
 
-modules: ## build the kernel modules for KDIR (the running kernel if it is 6.12)
-	@if [ ! -e "$(KDIR)/Makefile" ]; then \
-		echo "No headers of a 6.12 kernel. Run scripts/install-deps, or give KDIR=..."; exit 1; fi
+modules: ## build the kernel modules for KDIR (the running kernel, else the newest with headers)
+	@[ -e "$(KDIR)/Makefile" ] || { \
+		echo "error: no headers of a kernel in $(KDIR)"; \
+		echo "       krdma is for 6.1, 6.12, 7.2, 7.3, and those between them. This host runs $(RELEASE)."; \
+		echo "       Kernels with headers: $(or $(WITH_HEADERS),none)"; \
+		echo "       Run scripts/install-deps, or give KDIR=..."; exit 1; }
 	+$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
 # the same for the kernel of the virtual machine, with the tests' modules
 vm-modules:
 	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR) KRDMA_TESTS=1
+
+# the same with what the demo's guest needs, and nothing of the tests
+demo-modules:
+	+@$(MAKE) --no-print-directory modules KDIR=$(VM_KDIR) KRDMA_TESTS=guest
 
 # the same without unit tests and protocols of the tests
 bench-modules:
@@ -145,20 +155,18 @@ fuzz-programs:
 deps: ## install the Debian packages that building and testing need
 	@scripts/install-deps
 
-# A host that does not run 6.12 could not load what would be installed.
 install: ## install for the running kernel: modules, libraries, command, documents (DESTDIR, PREFIX, LIBDIR)
-	@[ -n "$(DESTDIR)" ] || case $(RELEASE) in 6.12.*) ;; *) \
-		echo "This host runs $(RELEASE); krdma is for 6.12. Next:"; \
-		echo "  apt install linux-image-6.12-amd64 linux-headers-6.12-amd64, and reboot."; \
-		exit 1 ;; esac
 	+@$(MAKE) --no-print-directory install-modules install-user install-headers
 	$(if $(DESTDIR),,ldconfig)
 	$(if $(DESTDIR),,[ ! -d /run/systemd/system ] || systemctl daemon-reload)
 	@echo "Installed. Next: krdma link add <interface>, with --persist for every boot"
 
-# signed before they are stripped would be signed no more
 install-modules:
 	+@$(MAKE) --no-print-directory modules $(if $(DESTDIR),,KDIR=/lib/modules/$(RELEASE)/build)
+	+@$(MAKE) --no-print-directory install-built-modules
+
+# signed before they are stripped would be signed no more
+install-built-modules:
 	install -d $(MODULE_DIR)
 	install -m 644 $(BUILT_MODULES) $(MODULE_DIR)
 	strip --strip-debug $(addprefix $(MODULE_DIR)/,$(BUILT_MODULES))
@@ -213,7 +221,7 @@ uninstall: ## take away what install put there, for all kernels
 		rmdir --ignore-fail-on-non-empty "$$dir/updates"; \
 		[ -n "$(DESTDIR)" ] || depmod "$${dir##*/}"; \
 	done
-	rm -f $(PROVIDER_DIR)/$(notdir $(PROVIDER)) $(DRIVER_DIR)/$(notdir $(DRIVER)) \
+	rm -f $(PROVIDER_DIR)/libkrdma-rdmav*.so $(DRIVER_DIR)/$(notdir $(DRIVER)) \
 		$(DESTDIR)$(LIBDIR)/libkrdma.so $(DESTDIR)$(LIBDIR)/$(notdir $(LIBKRDMA)) \
 		$(UVP_DIR)/$(notdir $(UVP)) $(addprefix $(INCLUDE_DIR)/,$(notdir $(HEADERS))) \
 		$(DESTDIR)$(LIBDIR)/pkgconfig/krdma.pc $(BIN_DIR)/krdma $(MAN_DIR)/man1/krdma.1 \
@@ -244,7 +252,7 @@ version: ## the version, checked where it is written
 	@scripts/version
 
 demo: ## from nothing to perftest results: packages, build, virtual machine, table
-	@scripts/install-deps
+	@scripts/install-deps demo
 	@tests/vm/demo
 
 check: ## all kinds of tests in 65 minutes, FAST=1: in ten; verdict on the last line
@@ -289,7 +297,7 @@ clean: ## remove all that was built
 	rm -rf build
 
 help: ## this list
-	@echo "krdma: an OpenRDMA stack for Linux 6.12"
+	@echo "krdma: an OpenRDMA stack for Linux"
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'

@@ -10,6 +10,7 @@ virtio-serial port carries events, a line each:
     krdma-vm WORD [argument...]
 """
 import ctypes
+import glob
 import hashlib
 import lzma
 import os
@@ -49,7 +50,7 @@ def version_key(release):
 
 def installed_release(flavour="stock"):
     """The newest installed kernel of that flavour that modules can be built for."""
-    pattern = re.compile(rf"^6\.12\..*deb12-{FLAVOURS[flavour]}amd64$")
+    pattern = re.compile(rf"^6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}amd64$")
     found = [r for r in os.listdir("/lib/modules")
              if pattern.match(r) and os.path.exists(f"/boot/vmlinuz-{r}")]
     if not found:
@@ -348,9 +349,11 @@ def fresh_out(name):
 def guest_config(modules, kernel=None, slow=1, **values):
     """What the guest's init is told, with the provider that it installs."""
     uvp = os.path.join(REPO, "build", "uvp_soft")
+    # the number in its name is the library's; the last one that was built
+    providers = sorted(glob.glob(os.path.join(uvp, "libkrdma-rdmav*.so")), key=os.path.getmtime)
     return {"REPO": REPO, "MODULES": os.path.abspath(modules), "SLOW": slow,
             "KERNEL_MODULES": kernel.modules if kernel else "",
-            "PROVIDER": os.path.join(uvp, "libkrdma-rdmav34.so"),
+            "PROVIDER": providers[-1] if providers else os.path.join(uvp, "libkrdma-rdmav*.so"),
             "DRIVER": os.path.join(uvp, "krdma.driver"), **values}
 
 

@@ -69,8 +69,8 @@ int create_in_kernel(Cq &cq, ibv_context *context, const ibv_cq_init_attr_ex &at
 
 	ibv_create_cq_ex_cmd cmd{};
 	verbs_response<ib_uverbs_ex_create_cq_resp, krdma_soft_cq_resp> response{};
-	const int err = ibv_cmd_create_cq_ex(context, &attr, &cq.base, &cmd, sizeof(cmd), &response,
-					     response.size, 0);
+	const int err = verbs_create_cq_ex(context, &attr, &cq.base, &cmd, sizeof(cmd), &response,
+					   response.size, 0);
 
 	granted = response.driver;
 	if (err || granted.stamp_offset)

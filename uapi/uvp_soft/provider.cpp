@@ -115,7 +115,7 @@ verbs_context *alloc_context(ibv_device *device, int cmd_fd, void * /*private_da
 	verbs_response<ib_uverbs_get_context_resp, krdma_soft_ucontext_resp> response{};
 
 	const int err =
-		ibv_cmd_get_context(&context->base, &cmd, sizeof(cmd), &response, response.size);
+		verbs_get_context(&context->base, &cmd, sizeof(cmd), &response, response.size);
 	return begin_context(context, err, response.driver);
 }
 
@@ -171,7 +171,13 @@ constexpr verbs_device_ops device_ops = {
 
 [[gnu::constructor]] void register_driver()
 {
-	verbs_register_driver_34(&device_ops);
+	/* rdma-core was upgraded: this would write over memory of the program */
+	if (verbs_small_qp && ibv_wr_opcode_str) {
+		std::fputs("krdma: this provider is for an older rdma-core; install it again\n",
+			   stderr);
+		return;
+	}
+	verbs_register_driver(&device_ops);
 }
 
 } /* namespace */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The private ABI between libibverbs and its providers, version 34 (rdma-core 34 to 56).
+ * The private ABI between libibverbs and its providers, of rdma-core 34 to 65.
  * rdma-core installs no header for it, and the header in its sources is not C++. So this file
  * declares it again.
  *
- * Only the parts that the krdma provider uses have a type. Every layout is asserted, and ld.so
- * checks the version by the version node of the symbols.
+ * Only the parts that the krdma provider uses have a type. The ABI's number is that of the
+ * installed library (scripts/verbs-abi), and ld.so checks it by the version node of the symbols.
+ * Layouts also change under one number. The public headers show which one it is. Every layout is
+ * asserted; one that is not known is refused.
  */
 #ifndef KRDMA_VERBS_ABI_HPP
 #define KRDMA_VERBS_ABI_HPP
@@ -17,6 +19,46 @@
 
 #include <infiniband/verbs.h>
 #include <rdma/ib_user_verbs.h>
+
+#ifndef KRDMA_VERBS_ABI
+#error "KRDMA_VERBS_ABI is the number that scripts/verbs-abi prints"
+#endif
+
+/* arguments of functions that later private ABIs have more */
+#if KRDMA_VERBS_ABI >= 57
+#define VERBS_SINCE_57(...) __VA_ARGS__
+#else
+#define VERBS_SINCE_57(...)
+#endif
+#if KRDMA_VERBS_ABI >= 59
+#define VERBS_SINCE_59(...) __VA_ARGS__
+#else
+#define VERBS_SINCE_59(...)
+#endif
+
+/* What the installed headers show, where the private ABI has changed with them. */
+struct ibv_comp_cntr;
+template <typename T> constexpr bool verbs_shows_dmah = requires(T context)
+{
+	context.alloc_dmah;
+};
+template <typename T> constexpr bool verbs_shows_export = requires(T context)
+{
+	context.dm_export_dmabuf_fd;
+};
+template <typename T> constexpr bool verbs_shows_buf = requires(T context)
+{
+	context.alloc_buf;
+};
+template <typename T> constexpr bool verbs_is_defined = requires
+{
+	sizeof(T);
+};
+
+constexpr bool verbs_has_dmah = verbs_shows_dmah<verbs_context>;
+constexpr bool verbs_has_export = verbs_shows_export<verbs_context>;
+constexpr bool verbs_has_buf = verbs_shows_buf<verbs_context>;
+constexpr bool verbs_has_counters = verbs_is_defined<ibv_comp_cntr>;
 
 struct list_node {
 	list_node *next;
@@ -112,9 +154,18 @@ struct verbs_cq {
 /* a verb for which this provider uses the library's dummy */
 using verbs_absent_op = void (*)();
 
+/* The same for a verb that older libraries do not have: there it takes no room. @which tells types
+ * apart, because two members of one empty type would have two addresses. */
+template <bool there, int which> struct verbs_later_op {
+	verbs_absent_op op{};
+};
+template <int which> struct verbs_later_op<false, which> {};
+
 struct verbs_context_ops {
 	verbs_absent_op advise_mr{};
+	[[no_unique_address]] verbs_later_op<verbs_has_buf, 0> alloc_buf{};
 	verbs_absent_op alloc_dm{};
+	[[no_unique_address]] verbs_later_op<verbs_has_dmah, 1> alloc_dmah{};
 	ibv_mw *(*alloc_mw)(ibv_pd *, ibv_mw_type);
 	verbs_absent_op alloc_null_mr{};
 	ibv_pd *(*alloc_parent_domain)(ibv_context *, ibv_parent_domain_init_attr *);
@@ -127,6 +178,7 @@ struct verbs_context_ops {
 	verbs_absent_op close_xrcd{};
 	verbs_absent_op cq_event{};
 	verbs_absent_op create_ah{};
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 2> create_comp_cntr{};
 	verbs_absent_op create_counters{};
 	ibv_cq *(*create_cq)(ibv_context *, int cqe, ibv_comp_channel *, int comp_vector);
 	ibv_cq_ex *(*create_cq_ex)(ibv_context *, ibv_cq_init_attr_ex *);
@@ -138,11 +190,13 @@ struct verbs_context_ops {
 	ibv_srq *(*create_srq)(ibv_pd *, ibv_srq_init_attr *);
 	verbs_absent_op create_srq_ex{};
 	verbs_absent_op create_wq{};
+	[[no_unique_address]] verbs_later_op<verbs_has_dmah, 3> dealloc_dmah{};
 	int (*dealloc_mw)(ibv_mw *);
 	int (*dealloc_pd)(ibv_pd *);
 	int (*dealloc_td)(ibv_td *);
 	int (*dereg_mr)(verbs_mr *);
 	verbs_absent_op destroy_ah{};
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 4> destroy_comp_cntr{};
 	verbs_absent_op destroy_counters{};
 	int (*destroy_cq)(ibv_cq *);
 	verbs_absent_op destroy_flow{};
@@ -152,12 +206,16 @@ struct verbs_context_ops {
 	int (*destroy_srq)(ibv_srq *);
 	verbs_absent_op destroy_wq{};
 	verbs_absent_op detach_mcast{};
+	[[no_unique_address]] verbs_later_op<verbs_has_export, 5> dm_export_dmabuf_fd{};
+	[[no_unique_address]] verbs_later_op<verbs_has_buf, 6> free_buf{};
 	void (*free_context)(ibv_context *);
 	verbs_absent_op free_dm{};
 	verbs_absent_op get_srq_num{};
 	verbs_absent_op import_dm{};
 	ibv_mr *(*import_mr)(ibv_pd *, std::uint32_t handle);
 	ibv_pd *(*import_pd)(ibv_context *, std::uint32_t handle);
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 7> inc_comp_cntr{};
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 8> inc_err_comp_cntr{};
 	int (*modify_cq)(ibv_cq *, ibv_modify_cq_attr *);
 	verbs_absent_op modify_flow_action_esp{};
 	int (*modify_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask);
@@ -171,24 +229,32 @@ struct verbs_context_ops {
 	int (*post_send)(ibv_qp *, ibv_send_wr *, ibv_send_wr **bad_wr);
 	verbs_absent_op post_srq_ops{};
 	int (*post_srq_recv)(ibv_srq *, ibv_recv_wr *, ibv_recv_wr **bad_wr);
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 9> qp_attach_comp_cntr{};
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 10> query_comp_cntr_caps{};
 	int (*query_device_ex)(ibv_context *, const ibv_query_device_ex_input *,
 			       ibv_device_attr_ex *, std::size_t attr_size);
 	verbs_absent_op query_ece{};
 	int (*query_port)(ibv_context *, std::uint8_t port, ibv_port_attr *);
+	[[no_unique_address]] verbs_later_op<verbs_has_export, 11> query_port_speed{};
 	int (*query_qp)(ibv_qp *, ibv_qp_attr *, int attr_mask, ibv_qp_init_attr *);
 	verbs_absent_op query_qp_data_in_order{};
 	int (*query_rt_values)(ibv_context *, ibv_values_ex *);
 	int (*query_srq)(ibv_srq *, ibv_srq_attr *);
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 12> read_comp_cntr{};
 	verbs_absent_op read_counters{};
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 13> read_err_comp_cntr{};
 	verbs_absent_op reg_dm_mr{};
 	ibv_mr *(*reg_dmabuf_mr)(ibv_pd *, std::uint64_t offset, std::size_t length,
 				 std::uint64_t iova, int fd, int access);
 	ibv_mr *(*reg_mr)(ibv_pd *, void *addr, std::size_t length, std::uint64_t iova, int access);
+	[[no_unique_address]] verbs_later_op<verbs_has_dmah, 14> reg_mr_ex{};
 	int (*req_notify_cq)(ibv_cq *, int solicited_only);
 	int (*rereg_mr)(verbs_mr *, int flags, ibv_pd *, void *addr, std::size_t length,
 			int access);
 	int (*resize_cq)(ibv_cq *, int cqe);
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 15> set_comp_cntr{};
 	verbs_absent_op set_ece{};
+	[[no_unique_address]] verbs_later_op<verbs_has_counters, 16> set_err_comp_cntr{};
 	verbs_absent_op unimport_dm{};
 	void (*unimport_mr)(ibv_mr *);
 	void (*unimport_pd)(ibv_pd *);
@@ -229,18 +295,48 @@ static_assert(sizeof(verbs_mr) == 56);
 static_assert(offsetof(verbs_mr, mr_type) == 48);
 static_assert(offsetof(verbs_mr, access) == 52);
 
-static_assert(sizeof(verbs_qp) == 368);
-static_assert(offsetof(verbs_qp, comp_mask) == 352);
+static_assert(offsetof(verbs_qp, comp_mask) == sizeof(ibv_qp_ex));
 static_assert(sizeof(verbs_cq) == 288);
 
-static_assert(sizeof(verbs_context) == 648);
-static_assert(offsetof(verbs_context, context) == 320);
+/* The layouts that are known: what may differ, and the releases of rdma-core that have it. */
+struct verbs_layout {
+	unsigned int abi;
+	std::size_t qp, context, ops;
 
-static_assert(sizeof(verbs_context_ops) == 76 * sizeof(void *));
-static_assert(offsetof(verbs_context_ops, create_cq_ex) == 128);
-static_assert(offsetof(verbs_context_ops, poll_cq) == 424);
-static_assert(offsetof(verbs_context_ops, query_rt_values) == 504);
-static_assert(offsetof(verbs_context_ops, unimport_pd) == 600);
+	constexpr bool operator==(const verbs_layout &) const = default;
+};
+
+constexpr verbs_layout verbs_layouts[] = {
+	{34, 368, 648, 76}, /* 34 to 44 */
+	{34, 376, 648, 76}, /* 45 to 56 */
+	{57, 376, 648, 76}, /* 57, 58 */
+	{59, 376, 672, 79}, /* 59 to 61 */
+	{59, 376, 680, 81}, /* 62, 63 */
+	{64, 376, 696, 83}, /* 64 */
+	{65, 376, 696, 93}, /* 65 */
+};
+
+constexpr verbs_layout verbs_here{KRDMA_VERBS_ABI, sizeof(verbs_qp), sizeof(verbs_context),
+				  sizeof(verbs_context_ops) / sizeof(void *)};
+
+constexpr bool verbs_layout_known()
+{
+	for (const verbs_layout &layout : verbs_layouts)
+		if (layout == verbs_here)
+			return true;
+	return false;
+}
+static_assert(verbs_layout_known(),
+	      "The installed libibverbs has a private ABI that krdma's provider does not know. "
+	      "It knows those of rdma-core 34 to 65.");
+
+/* the last member */
+static_assert(offsetof(verbs_context, context) == sizeof(verbs_context) - 328);
+/* as many as there are before them */
+static_assert(offsetof(verbs_context_ops, create_cq_ex) ==
+	      128 + 8 * (verbs_has_buf + verbs_has_dmah + verbs_has_counters));
+static_assert(offsetof(verbs_context_ops, unimport_pd) ==
+	      sizeof(verbs_context_ops) - sizeof(void *));
 
 /*
  * Requests in the form that the library needs: room for the legacy command header in front of
@@ -305,14 +401,21 @@ static_assert(sizeof(ibv_reg_mr_cmd) == 48);
 
 extern "C" {
 
-void verbs_register_driver_34(const verbs_device_ops *ops);
+/* Libraries have it whose QPs are larger than those of rdma-core 44, under the same number. */
+[[gnu::weak]] const char *ibv_wr_opcode_str(ibv_wr_opcode opcode);
+constexpr bool verbs_small_qp = sizeof(verbs_qp) == 368;
+
+#define VERBS_REGISTER_DRIVER(abi) verbs_register_driver_##abi
+#define VERBS_REGISTER_DRIVER_OF(abi) VERBS_REGISTER_DRIVER(abi)
+#define verbs_register_driver VERBS_REGISTER_DRIVER_OF(KRDMA_VERBS_ABI)
+void verbs_register_driver(const verbs_device_ops *ops);
 void *_verbs_init_and_alloc_context(ibv_device *device, int cmd_fd, std::size_t alloc_size,
 				    verbs_context *context_offset, std::uint32_t driver_id);
 void verbs_uninit_context(verbs_context *context);
 void verbs_set_ops(verbs_context *context, const verbs_context_ops *ops);
 
 int ibv_cmd_get_context(verbs_context *context, ibv_get_context_cmd *cmd, std::size_t cmd_size,
-			void *resp, std::size_t resp_size);
+			VERBS_SINCE_57(void *fds, ) void *resp, std::size_t resp_size);
 int ibv_cmd_query_device_any(ibv_context *context, const ibv_query_device_ex_input *input,
 			     ibv_device_attr_ex *attr, std::size_t attr_size,
 			     ib_uverbs_ex_query_device_resp *resp, std::size_t *resp_size);
@@ -342,9 +445,10 @@ int ibv_cmd_dealloc_mw(ibv_mw *mw);
 int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *channel, int comp_vector,
 		      ibv_cq *cq, ibv_create_cq_cmd *cmd, std::size_t cmd_size, void *resp,
 		      std::size_t resp_size);
-int ibv_cmd_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr, verbs_cq *cq,
-			 ibv_create_cq_ex_cmd *cmd, std::size_t cmd_size, void *resp,
-			 std::size_t resp_size, std::uint32_t cmd_flags);
+int ibv_cmd_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr,
+			 VERBS_SINCE_59(void *memory, ) verbs_cq *cq, ibv_create_cq_ex_cmd *cmd,
+			 std::size_t cmd_size, void *resp, std::size_t resp_size,
+			 std::uint32_t cmd_flags);
 int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, ibv_resize_cq_cmd *cmd, std::size_t cmd_size, void *resp,
 		      std::size_t resp_size);
 int ibv_cmd_modify_cq(ibv_cq *cq, ibv_modify_cq_attr *attr, ibv_modify_cq_cmd *cmd,
@@ -371,5 +475,21 @@ int ibv_cmd_post_send(ibv_qp *qp, ibv_send_wr *wr, ibv_send_wr **bad_wr);
 int ibv_cmd_post_srq_recv(ibv_srq *srq, ibv_recv_wr *wr, ibv_recv_wr **bad_wr);
 
 } /* extern "C" */
+
+/* Those two without what later private ABIs have more. */
+inline int verbs_get_context(verbs_context *context, ibv_get_context_cmd *cmd, std::size_t cmd_size,
+			     void *resp, std::size_t resp_size)
+{
+	return ibv_cmd_get_context(context, cmd, cmd_size, VERBS_SINCE_57(nullptr, ) resp,
+				   resp_size);
+}
+
+inline int verbs_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr, verbs_cq *cq,
+			      ibv_create_cq_ex_cmd *cmd, std::size_t cmd_size, void *resp,
+			      std::size_t resp_size, std::uint32_t cmd_flags)
+{
+	return ibv_cmd_create_cq_ex(context, attr, VERBS_SINCE_59(nullptr, ) cq, cmd, cmd_size,
+				    resp, resp_size, cmd_flags);
+}
 
 #endif /* KRDMA_VERBS_ABI_HPP */

@@ -119,7 +119,7 @@ int sched_yield() noexcept
 	return 0;
 }
 
-void verbs_register_driver_34(const verbs_device_ops *ops)
+void verbs_register_driver(const verbs_device_ops *ops)
 {
 	fake.device_ops = ops;
 }
@@ -150,8 +150,8 @@ void verbs_set_ops(verbs_context *, const verbs_context_ops *ops)
 	fake.ops = *ops;
 }
 
-int ibv_cmd_get_context(verbs_context *, ibv_get_context_cmd *, std::size_t, void *resp,
-			std::size_t resp_size)
+int ibv_cmd_get_context(verbs_context *, ibv_get_context_cmd *, std::size_t,
+			VERBS_SINCE_57(void *, ) void *resp, std::size_t resp_size)
 {
 	answer(resp, resp_size, sizeof(ib_uverbs_get_context_resp),
 	       krdma_soft_ucontext_resp{.abi_version = fake.abi_version,
@@ -261,9 +261,9 @@ int ibv_cmd_create_cq(ibv_context *context, int cqe, ibv_comp_channel *, int, ib
 	return created();
 }
 
-int ibv_cmd_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr, verbs_cq *cq,
-			 ibv_create_cq_ex_cmd *, std::size_t, void *resp, std::size_t resp_size,
-			 std::uint32_t)
+int ibv_cmd_create_cq_ex(ibv_context *context, const ibv_cq_init_attr_ex *attr,
+			 VERBS_SINCE_59(void *, ) verbs_cq *cq, ibv_create_cq_ex_cmd *, std::size_t,
+			 void *resp, std::size_t resp_size, std::uint32_t)
 {
 	const std::uint32_t depth = round_depth(attr->cqe);
 

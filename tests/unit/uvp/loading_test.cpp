@@ -107,7 +107,7 @@ TEST(Loading, StockLibraryMatchesAndListsTheDevice)
 	sysfs.add("uverbs2", "krdma8", std::to_string(KRDMA_SOFT_ABI_VERSION + 1));
 
 	std::string_view driver{provider_path};
-	constexpr std::string_view suffix{"-rdmav34.so"};
+	const std::string suffix = "-rdmav" + std::to_string(KRDMA_VERBS_ABI) + ".so";
 	ASSERT_TRUE(driver.ends_with(suffix));
 	driver.remove_suffix(suffix.size());
 	setenv("RDMAV_DRIVERS", std::string{driver}.c_str(), 1);

@@ -9,7 +9,7 @@ shopt -s extglob
 
 tree=$VM_MODULES
 updates=/lib/modules/$(uname -r)/updates
-library=$(ls -d /usr/lib/*-linux-gnu)/libibverbs/libkrdma-rdmav34.so
+library=$(ls /usr/lib/*-linux-gnu/libibverbs/libkrdma-rdmav*.so)
 driver=/etc/libibverbs.d/krdma.driver
 libs=$(ls -d /usr/lib/*-linux-gnu)
 files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$updates/krdma_iser.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
@@ -215,10 +215,10 @@ END
 say "kernels that dkms builds for"
 # shellcheck source=/dev/null
 pattern=$(set +u; . "$VM_REPO/debian/krdma-dkms.dkms"; echo "$BUILD_EXCLUSIVE_KERNEL")
-for release in 6.12.43 6.12.43+deb12-amd64 6.12.99-rt 6.12.117+deb12-amd64 6.12.1000; do
+for release in 6.1.0-56-amd64 6.1 6.8.0-31-generic 6.12.43+deb12-amd64 6.12.99-rt 6.12.118+deb13-amd64 6.19.1 7.0.0 7.3.4+deb13-amd64; do
 	[[ $release =~ $pattern ]] || fail "$release is left out"
 done
-for release in 6.12 6.12.4 6.12.42 6.12.42-1 6.12.5-x 6.13.50 16.12.50 6.120.50; do
+for release in 5.10.0-28-amd64 5.14.0 6.0.1 6.120.50 16.12.50 7.4.0 7.30 8.1.0; do
 	! [[ $release =~ $pattern ]] || fail "$release is taken"
 done
 

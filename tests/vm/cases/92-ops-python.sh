@@ -13,11 +13,22 @@ suites=(test_socket test_asyncio.test_streams test_asyncio.test_sock_lowlevel te
 [ -n "${VM_QUICK:-}" ] || suites+=(test_selectors test_asyncio.test_sendfile test_asyncio.test_server
 	test_asyncio.test_events test_asyncore test_httplib test_ftplib test_smtplib test_ssl)
 
+# Debian's Python may come without its tests, and newer ones lack modules
+there() { /usr/bin/python3 -c 'import sys, importlib.util; sys.exit(not importlib.util.find_spec(sys.argv[1]))' "test.$1" 2> /dev/null; }
+if ! there test_socket; then
+	say "left out: the tests of $(/usr/bin/python3 --version) are not there (libpython3.*-testsuite)"
+	exit
+fi
+for suite in "${suites[@]}"; do
+	there "$suite" || say "left out: $suite is not there"
+done
+
 # outcomes MODE: of all suites, in MODE.list; what was said is in MODE.log
 outcomes() {
 	local mode=$1 suite
 	: > "$mode.list"
 	for suite in "${suites[@]}"; do
+		there "$suite" || continue
 		say "$mode: $suite"
 		timeout "$(patient 300)" /usr/bin/python3 "$VM_REPO/tests/vm/progs/ops_suites.py" "$suite" \
 			> out 2>> "$mode.log" < /dev/null || echo "$suite ended with $?" >> "$mode.list"
@@ -44,7 +55,7 @@ compare() {
 
 ip link set lo up
 outcomes tcp
-[ "$(grep -c ^ok tcp.list)" -gt 100 ] || fail "hardly a test runs: is libpython3.11-testsuite there?"
+[ "$(grep -c ^ok tcp.list)" -gt 100 ] || fail "hardly a test runs"
 faults=0
 ops_load
 krdma offload add connect use any

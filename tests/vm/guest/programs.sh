@@ -182,26 +182,26 @@ store() {
 }
 replica_has() { [ "$("${client_in[@]}" "${by[@]}" redis-cli -h "$at" -p 6380 get "$1")" = "$2" ]; }
 
-postgres=/usr/lib/postgresql/15/bin
+postgres=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
 as_postgres() { (cd / && setpriv --reuid postgres --regid postgres --clear-groups "$@"); }
 database() {
 	if [ ! -e pg.made ]; then
 		# the guest's /tmp may show the host's
 		rm -rf /tmp/pg
 		install -d -o postgres -m 700 /tmp/pg
-		as_postgres $postgres/initdb -D /tmp/pg -A trust --no-sync -E UTF8 --locale C > initdb.log 2>&1 ||
+		as_postgres "$postgres/initdb" -D /tmp/pg -A trust --no-sync -E UTF8 --locale C > initdb.log 2>&1 ||
 			{ cat initdb.log; fail "initdb"; }
 		echo 'host all all all trust' >> /tmp/pg/pg_hba.conf
 		touch pg.made
 	fi
-	background postgres 5433 setpriv --reuid postgres --regid postgres --clear-groups $postgres/postgres \
+	background postgres 5433 setpriv --reuid postgres --regid postgres --clear-groups "$postgres/postgres" \
 		-D /tmp/pg -p 5433 -h "$at" -k '' -F
-	wait_for 60 "${client_in[@]}" "${by[@]}" $postgres/psql -h "$at" -p 5433 -U postgres -c 'select 1' postgres ||
+	wait_for 60 "${client_in[@]}" "${by[@]}" "$postgres/psql" -h "$at" -p 5433 -U postgres -c 'select 1' postgres ||
 		{ cat postgres.log; fail "no answer"; }
-	quietly $postgres/psql -h "$at" -p 5433 -U postgres -At -c 'select sum(i), md5(string_agg(i::text, $$,$$)) from generate_series(1, 50000) i' postgres
+	quietly "$postgres/psql" -h "$at" -p 5433 -U postgres -At -c 'select sum(i), md5(string_agg(i::text, $$,$$)) from generate_series(1, 50000) i' postgres
 	echo "PostgreSQL: $(cat client.log)"
-	quietly $postgres/pgbench -h "$at" -p 5433 -U postgres -i -q -s 1 postgres
-	quietly $postgres/pgbench -h "$at" -p 5433 -U postgres -c 4 -j 2 -t 20 -C postgres
+	quietly "$postgres/pgbench" -h "$at" -p 5433 -U postgres -i -q -s 1 postgres
+	quietly "$postgres/pgbench" -h "$at" -p 5433 -U postgres -c 4 -j 2 -t 20 -C postgres
 	echo "PostgreSQL: $(grep -E '^number of (transactions actually|failed)' client.log | tr '\n' ' ')"
 	# a query that is cancelled, by another connection
 	quietly bash -c "$postgres/psql -h $at -p 5433 -U postgres -c 'set statement_timeout = 300; select pg_sleep(60)' postgres 2>&1 | grep -c 'canceling statement'"
@@ -267,7 +267,7 @@ common_programs() {
 	! have memcached || one_program cache
 	! have rsync || one_program files
 	! have redis-server || one_program store
-	! have $postgres/postgres || one_program database
+	! have "$postgres/postgres" || one_program database
 	! have vsftpd || one_program transfers
 }
 

@@ -2,6 +2,8 @@
 /* What a provider owes: attributes, protection domains, queues and their limits. */
 #include "conform.hpp"
 
+#include <unistd.h>
+
 namespace conform {
 namespace {
 
