@@ -441,6 +441,27 @@ bool ops_at_road(const struct ops_sock *os)
 	return !ops_is_local(os) || change_road_inq(os);
 }
 
+bool ops_before_road(const struct ops_sock *os)
+{
+	u32 x;
+
+	return !READ_ONCE(os->rx_road) && change_known(os, &x) &&
+	       ops_before_x(READ_ONCE(tcp_sk(os->sk)->rcv_nxt), x);
+}
+
+/* TCP has asked for its own bytes alone. */
+void ops_low_water(struct ops_sock *os)
+{
+	if (!ops_receives_beside(os))
+		return;
+	/* for the work item; where there is a road it is held already */
+	if (!os->sk_held) {
+		os->sk_held = true;
+		sock_hold(os->sk);
+	}
+	ops_road_receive(os);
+}
+
 /* Does the receiver know of a road? Else TCP's own answers hold. */
 bool ops_receives_beside(const struct ops_sock *os)
 {
@@ -609,9 +630,34 @@ static int change_recv_tcp(struct ops_sock *os, struct msghdr *msg, size_t len, 
 	return ops_tcp_recvmsg(os->sk, msg, len, flags COMPAT_ADDR_LEN(NULL));
 }
 
-static void change_reader_leaves(struct ops_sock *os)
+/*
+ * Begins to read. @waits: the call may wait. @lends: also with rx_mutex, see change_recv_now().
+ * Return: 0; -EAGAIN: one that lends has it; -EINTR.
+ */
+static int change_reader_enters(struct ops_sock *os, bool waits, bool lends)
+{
+	int err;
+
+	/* before it is taken: a call that does not wait never waits for it */
+	if (lends) {
+		atomic_inc(&os->rx_lenders);
+		/* pairs with road_reader_waits() */
+		smp_mb__after_atomic();
+	}
+	if (waits || ops_is_local(os))
+		err = mutex_lock_interruptible(&os->rx_mutex);
+	else
+		err = ops_road_reader_try(os) ? 0 : -EAGAIN;
+	if (err && lends)
+		atomic_dec(&os->rx_lenders);
+	return err;
+}
+
+static void change_reader_leaves(struct ops_sock *os, bool lends)
 {
 	mutex_unlock(&os->rx_mutex);
+	if (lends)
+		atomic_dec(&os->rx_lenders);
 	if (!ops_is_local(os))
 		ops_road_reader_left(os);
 }
@@ -686,12 +732,12 @@ static int change_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 
 int ops_recv_now(struct ops_sock *os, struct msghdr *msg, size_t len)
 {
-	int ret;
+	int ret = change_reader_enters(os, false, false);
 
-	if (mutex_lock_interruptible(&os->rx_mutex))
-		return -EINTR;
+	if (ret)
+		return ret;
 	ret = change_recv_now(os, msg, len, 0, false);
-	change_reader_leaves(os);
+	change_reader_leaves(os, false);
 	return change_answer(os, 0, ret);
 }
 
@@ -709,14 +755,57 @@ u32 ops_inq_hint(const struct ops_sock *os)
 	return inq;
 }
 
+/*
+ * May no more come until some of what is there is read? Then it is enough for a reader who wants
+ * more (SO_RCVLOWAT, MSG_PEEK): TCP's buffer grows with what he wants, or says so itself. @all: he
+ * wants as much as there may be.
+ */
+static bool change_full(const struct ops_sock *os, bool all)
+{
+	const struct ops_dir *dir;
+	u32 unread;
+
+	if (!change_road_counts(os))
+		return false;
+	if (!ops_is_local(os))
+		return ops_road_full(os);
+	dir = ops_rx(os);
+	unread = ops_ring_unread(&dir->ring);
+	/* the sender went back: TCP counts its own bytes alone, and wakes nobody for fewer */
+	if (unread && !(ops_changes(dir) & 1))
+		return true;
+	/* a sender may wait for room sooner than the ring is full, see ops_local_writable() */
+	return all ? !ops_ring_roomy(unread, dir->limit) : unread >= dir->limit / 2;
+}
+
+/**
+ * struct change_want - what a reader waits for
+ * @bytes: so many
+ * @least: or so many, where no more come
+ * @all: with MSG_WAITALL
+ */
+struct change_want {
+	u32 bytes;
+	u32 least;
+	bool all;
+};
+
+static bool change_enough(const struct ops_sock *os, const struct change_want *want)
+{
+	const u32 inq = ops_inq(os);
+
+	return inq >= want->bytes || (inq >= want->least && change_full(os, want->all));
+}
+
 /* Is there something for a reader who waits? */
-static bool change_ready(const struct ops_sock *os, u32 want)
+static bool change_ready(const struct ops_sock *os, const struct change_want *want)
 {
 	const bool waits = change_end_waits(os);
 	const struct sock *sk = os->sk;
 	u32 x;
 
-	if (READ_ONCE(os->dead) || READ_ONCE(sk->sk_err) || change_fin(os) || ops_inq(os) >= want)
+	if (READ_ONCE(os->dead) || READ_ONCE(sk->sk_err) || change_fin(os) ||
+	    change_enough(os, want))
 		return true;
 	if (sock_flag(sk, SOCK_DONE) ? !waits : READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		return true;
@@ -731,7 +820,7 @@ static bool change_ready(const struct ops_sock *os, u32 want)
 }
 
 /* Return: what is left of the time. Nothing is held. */
-static long change_wait(const struct ops_sock *os, u32 want, long timeo)
+static long change_wait(const struct ops_sock *os, const struct change_want *want, long timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	struct sock *sk = os->sk;
@@ -758,20 +847,22 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 	struct sock *sk = os->sk;
 	const int target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	const bool lend = timeo && !ops_is_local(os);
+	const struct change_want want = { .bytes = 1, .least = 1 };
 	unsigned long begin;
 	int copied = 0, ret;
+	bool lend;
 
 	for (;;) {
 		/* a reader whose memory is lent has the mutex while he waits */
-		if (!timeo && !ops_is_local(os) ? !ops_road_reader_try(os) :
-						  mutex_lock_interruptible(&os->rx_mutex))
-			return copied ?: timeo ? sock_intr_errno(timeo) : -EAGAIN;
+		lend = timeo && !copied && !ops_is_local(os);
+		ret = change_reader_enters(os, timeo, lend);
+		if (ret)
+			return copied ?: ret == -EAGAIN ? ret : sock_intr_errno(timeo);
 		begin = jiffies;
-		ret = change_recv_now(os, msg, len - copied, flags, lend && !copied);
+		ret = change_recv_now(os, msg, len - copied, flags, lend);
 		if (lend && timeo != MAX_SCHEDULE_TIMEOUT)
 			timeo -= min_t(long, timeo, jiffies - begin);
-		change_reader_leaves(os);
+		change_reader_leaves(os, lend);
 		if (ret > 0)
 			copied += ret;
 		else if (ret != -EAGAIN)
@@ -784,13 +875,25 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 			return copied ?: sock_intr_errno(timeo);
 		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
 			return copied ?: change_recv_plain(sk, msg, len, flags);
-		timeo = change_wait(os, 1, timeo);
+		timeo = change_wait(os, &want, timeo);
 		if (READ_ONCE(os->gone))
 			return copied ?: -EPIPE;
 	}
 }
 
 /* Peeking ******************************************************************* */
+
+/*
+ * With rx_mutex: the ring's first @peeked bytes were peeked at. Are TCP's the next ones, from a
+ * sender who went back? With SO_PEEK_OFF TCP counts from its own first byte.
+ */
+static bool change_peek_behind(const struct ops_sock *os, int flags, u32 peeked)
+{
+	if (!os->rx_road || !ops_is_local(os) || sk_peek_offset(os->sk, flags) >= 0)
+		return false;
+	return !(ops_changes(ops_rx(os)) & 1) && change_road_inq(os) == peeked &&
+	       change_tcp_bytes(os) && !change_at_mark(os->sk);
+}
 
 /* With rx_mutex. @off: of SO_PEEK_OFF, over both. */
 static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
@@ -824,7 +927,12 @@ static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		      ops_road_peek(os, msg, len - copied, flags, off + copied - rest);
 	if (ret > 0) {
 		sk_peek_offset_fwd(sk, ret);
-		return copied + ret;
+		copied += ret;
+		if (copied < len && change_peek_behind(os, flags, copied)) {
+			ret = ops_tcp_recvmsg(sk, msg, len - copied, flags COMPAT_ADDR_LEN(NULL));
+			copied += max(ret, 0);
+		}
+		return copied;
 	}
 	if (ret == -EAGAIN && !copied)
 		return change_road_end(os);
@@ -836,17 +944,19 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 	struct sock *sk = os->sk;
 	const u32 target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
-	u32 want;
+	struct change_want want = { .all = flags & MSG_WAITALL };
 	int ret;
 
 	for (;;) {
-		want = target + max(sk_peek_offset(sk, flags), 0);
-		if (!timeo || change_ready(os, want)) {
-			if (mutex_lock_interruptible(&os->rx_mutex))
-				return sock_intr_errno(timeo);
+		want.least = max(sk_peek_offset(sk, flags), 0) + 1;
+		want.bytes = target + want.least - 1;
+		if (!timeo || change_ready(os, &want)) {
+			ret = change_reader_enters(os, timeo, false);
+			if (ret)
+				return ret == -EAGAIN ? ret : sock_intr_errno(timeo);
 			ret = len ? change_peek_now(os, msg, len, flags) :
 				    change_recv_none(os, msg, flags);
-			change_reader_leaves(os);
+			change_reader_leaves(os, false);
 			if (ret != -EAGAIN || !timeo)
 				return change_answer(os, 0, ret);
 		}
@@ -854,7 +964,7 @@ static int change_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 			return sock_intr_errno(timeo);
 		if (READ_ONCE(os->dead) && !READ_ONCE(os->gone))
 			return change_recv_plain(sk, msg, len, flags);
-		timeo = change_wait(os, want, timeo);
+		timeo = change_wait(os, &want, timeo);
 		if (READ_ONCE(os->gone))
 			return -EPIPE;
 	}
@@ -912,23 +1022,15 @@ int ops_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags COMPA
 	return ret;
 }
 
-/*
- * tcp_poll() has asked TCP's queue. With SO_RCVLOWAT the bytes of both count, but not more than the
- * ring ever holds.
- */
+/* tcp_poll() has asked TCP's queue. With SO_RCVLOWAT the bytes of both count. */
 static bool change_is_readable(const struct ops_sock *os)
 {
-	u32 want = sock_rcvlowat(os->sk, 0, INT_MAX);
-	u32 inq, x;
+	const struct change_want want = {
+		.bytes = sock_rcvlowat(os->sk, 0, INT_MAX),
+		.least = 1,
+	};
 
-	if (!READ_ONCE(os->rx_road) && !change_known(os, &x))
-		return false;
-	inq = ops_inq(os);
-	if (change_fin(os))
-		return true;
-	if (ops_is_local(os))
-		want = min(want, ops_rx(os)->limit / 2);
-	return inq >= want;
+	return ops_receives_beside(os) && (change_enough(os, &want) || change_fin(os));
 }
 
 bool ops_is_readable(struct sock *sk)

@@ -101,7 +101,10 @@ bool ops_local_prepare(struct ops_sock *os)
 	return !err;
 }
 
-/* With the mutex. The receiver goes on with TCP behind the last byte of the ring. */
+/*
+ * With the mutex. The receiver goes on with TCP behind the last byte of the ring, and need not wait
+ * for more of those.
+ */
 static void local_back(struct ops_sock *os, struct ops_dir *dir)
 {
 	if (!os->tx_road)
@@ -109,6 +112,7 @@ static void local_back(struct ops_sock *os, struct ops_dir *dir)
 	ops_dir_change(dir);
 	WRITE_ONCE(os->tx_road, false);
 	os->retry = jiffies + HZ;
+	ops_wake_readers(os->peer);
 }
 
 void ops_local_back(struct ops_sock *os)
@@ -118,7 +122,6 @@ void ops_local_back(struct ops_sock *os)
 	mutex_lock(&dir->mutex);
 	local_back(os, dir);
 	mutex_unlock(&dir->mutex);
-	ops_wake_readers(os->peer);
 	/* a sender who waits for room goes on with TCP */
 	ops_wake_all(os->sk);
 }

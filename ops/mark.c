@@ -61,6 +61,7 @@ struct ops_sock *ops_sock_alloc(struct sock *sk, gfp_t gfp)
 	os->why = OPS_COUNTERS;
 	os->retry = jiffies;
 	mutex_init(&os->rx_mutex);
+	atomic_set(&os->rx_lenders, 0);
 	mutex_init(&os->tx_mutex);
 	spin_lock_init(&os->lock);
 	ops_road_prepare(os);

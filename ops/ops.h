@@ -4,8 +4,8 @@
  *
  * Locks, outermost first:
  *
- *	ops_sock.rx_mutex	one reader at a time; held while bytes are copied to a user, never
- *				while somebody waits for bytes
+ *	ops_sock.rx_mutex	one reader at a time; held while bytes are copied to a user, not
+ *				while somebody waits for bytes, unless he is one of rx_lenders
  *	ops_sock.tx_mutex	one sender of the header of a road to another host
  *	lock_sock() of the socket	TCP's own state, the sender's change from TCP to the road
  *	ops_dir.mutex		one writer of a ring at a time; likewise. TCP's lock may be held,
@@ -156,8 +156,9 @@ enum ops_road_state {
  * @tx_x: what the header says
  *
  * @rx_mutex: one reader at a time
+ * @rx_lenders: calls that have it, or are about to, and may wait for bytes with it
  * @rx_late: @receive found it taken
- * @rx_missed: a call that does not wait found it taken
+ * @rx_missed: a call that does not wait found such a one
  * @rx_shut: the program has shut it down
  * @rx_cut: the road broke before the end of the peer's stream had come, which is no end
  * @rx_road: it reads from the road
@@ -220,6 +221,7 @@ struct ops_sock {
 	u32 tx_x;
 
 	struct mutex rx_mutex;
+	atomic_t rx_lenders;
 	bool rx_late;
 	bool rx_missed;
 	bool rx_shut;
@@ -326,10 +328,19 @@ static inline void ops_wake_readers(struct sock *sk)
 	rcu_read_unlock();
 }
 
+/*
+ * TCP's default wakes nobody while much of what TCP has sent is not acknowledged. Who waits for
+ * room of a road does not care, and poll() asks TCP for a wake-up of its own then.
+ */
 static inline void ops_wake_writers(struct sock *sk)
 {
+	struct socket_wq *wq;
+
 	rcu_read_lock();
 	ops_sk_write_space(sk);
+	wq = rcu_dereference(sk->sk_wq);
+	if (!sk_stream_is_writeable(sk) && skwq_has_sleeper(wq))
+		wake_up_interruptible_poll(&wq->wait, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
 	rcu_read_unlock();
 }
 
@@ -472,6 +483,10 @@ bool ops_receives_beside(const struct ops_sock *os);
 bool ops_at_road(const struct ops_sock *os);
 bool ops_end_waits(const struct ops_sock *os);
 bool ops_stream_memory_free(const struct sock *sk, int wake);
+/* SO_RCVLOWAT is another one: who waits learns of it. With TCP's lock. */
+void ops_low_water(struct ops_sock *os);
+/* Has TCP not brought all bytes before X? @os may be a same-host one. A hint. */
+bool ops_before_road(const struct ops_sock *os);
 /* bytes that a call to recvmsg() has at once; a hint where no lock is held */
 u32 ops_inq(const struct ops_sock *os);
 /* TCP_INQ: as those, or 1 where the end is to be read */
@@ -535,11 +550,15 @@ int ops_road_peek(struct ops_sock *os, struct msghdr *msg, size_t len, int flags
 bool ops_road_reader_try(struct ops_sock *os);
 /* A reader has given up rx_mutex. */
 void ops_road_reader_left(struct ops_sock *os);
+/* Wakes readers who know X, and once more when TCP has all before it if they want several bytes. */
+void ops_road_receive(struct ops_sock *os);
 /* TCP's lock is given back, and breaks_late is set. With the lock's spinlock. */
 void ops_road_lock_left(struct ops_sock *os);
 /* Does its sendmsg() notify of MSG_ZEROCOPY by itself? */
 bool ops_road_notifies(const struct ops_sock *os);
 u32 ops_road_readable(const struct ops_sock *os);
+/* Do no more come until some are read, perhaps? */
+bool ops_road_full(const struct ops_sock *os);
 /* Are there bytes of the program that it has not read? */
 bool ops_road_unread(const struct ops_sock *os);
 bool ops_road_writable(const struct ops_sock *os);

@@ -1093,6 +1093,12 @@ u32 ops_road_readable(const struct ops_sock *os)
 	return road_is_read(os) ? os->road->road->readable(ops_conn((struct ops_sock *)os)) : 0;
 }
 
+bool ops_road_full(const struct ops_sock *os)
+{
+	return road_is_read(os) && os->road->road->full &&
+	       os->road->road->full(ops_conn((struct ops_sock *)os));
+}
+
 bool ops_road_unread(const struct ops_sock *os)
 {
 	return ops_road_readable(os) > OPS_HEADER - READ_ONCE(os->rx_header);
@@ -1176,18 +1182,39 @@ static void road_receive(struct ops_sock *os, unsigned long delay)
 		ops_sock_put(os);
 }
 
+void ops_road_receive(struct ops_sock *os)
+{
+	road_receive(os, 0);
+}
+
+/* Return: true: it is taken, and for no longer than it takes to copy. */
+static bool road_reader_waits(struct ops_sock *os, bool *got)
+{
+	*got = mutex_trylock(&os->rx_mutex);
+	/* pairs with change_reader_enters() */
+	smp_rmb();
+	return !*got && !atomic_read(&os->rx_lenders);
+}
+
 /**
- * ops_road_reader_try() - take rx_mutex for a call that does not wait
+ * ops_road_reader_try() - take rx_mutex for a call that does not wait for bytes
  * @os: context with a road that is not the host's
  *
- * Who has the mutex wakes the caller when it is free: its program would wait for an event that it
- * was already shown.
+ * It waits for one that copies, and for the worker, as TCP's call waits for TCP's lock: poll() has
+ * said that there are bytes. One that waits with the mutex wakes it when it is free: its program
+ * would wait for an event that it was already shown.
  *
  * Return: false: taken. Context: process.
  */
 bool ops_road_reader_try(struct ops_sock *os)
 {
+	bool got;
+
 	if (likely(mutex_trylock(&os->rx_mutex)))
+		return true;
+	/* woken by ops_road_reader_left(); a signal is answered as if the mutex was lent */
+	wait_var_event_interruptible(&os->rx_mutex, !road_reader_waits(os, &got));
+	if (got)
 		return true;
 	WRITE_ONCE(os->rx_missed, true);
 	/* pairs with ops_road_reader_left() */
@@ -1199,6 +1226,7 @@ void ops_road_reader_left(struct ops_sock *os)
 {
 	/* pairs with road_reader_enter() and ops_road_reader_try() */
 	smp_mb();
+	wake_up_var(&os->rx_mutex);
 	if (unlikely(READ_ONCE(os->rx_late)) && xchg(&os->rx_late, false))
 		road_receive(os, 0);
 	if (unlikely(READ_ONCE(os->rx_missed)) && xchg(&os->rx_missed, false))
@@ -1227,21 +1255,23 @@ static bool road_receive_waits(const struct ops_sock *os)
 {
 	const struct sock *sk = os->sk;
 
-	return READ_ONCE(sk->sk_rcvlowat) > 1 && !READ_ONCE(os->dead) && !READ_ONCE(os->rx_road) &&
-	       inet_sk_state_load(sk) != TCP_CLOSE &&
-	       ops_before_x(READ_ONCE(tcp_sk(sk)->rcv_nxt), os->rx_x);
+	return READ_ONCE(sk->sk_rcvlowat) > 1 && !READ_ONCE(os->dead) &&
+	       inet_sk_state_load(sk) != TCP_CLOSE && ops_before_road(os);
 }
 
 static void road_receive_work(struct work_struct *work)
 {
 	struct ops_sock *os = container_of(to_delayed_work(work), struct ops_sock, receive);
-	bool known;
+	bool known = true;
 
-	if (!road_reader_enter(os))
-		goto out;
-	known = ops_header_read(os);
-	mutex_unlock(&os->rx_mutex);
-	ops_road_reader_left(os);
+	/* a same-host connection has no header */
+	if (!ops_is_local(os)) {
+		if (!road_reader_enter(os))
+			goto out;
+		known = ops_header_read(os);
+		mutex_unlock(&os->rx_mutex);
+		ops_road_reader_left(os);
+	}
 	/* a peer that has sent nothing by the road ends it without a header */
 	if (known || READ_ONCE(os->rx_end))
 		ops_wake_readers(os->sk);

@@ -348,6 +348,19 @@ static ssize_t ulp_splice_read(struct socket *sock, loff_t *pos, struct pipe_ino
 	return copy_splice_read(sock->file, pos, pipe, len, flags);
 }
 
+static int ulp_set_rcvlowat(struct sock *sk, int value)
+{
+	struct ops_sock *os;
+	int err = ulp_socket_base[ulp_family(sk)]->set_rcvlowat(sk, value);
+
+	os = ops_sock_enter(sk);
+	if (!os)
+		return err;
+	ops_low_water(os);
+	ops_sock_put(os);
+	return err;
+}
+
 /*
  * TCP's FIN is no end as long as the peer has not ended its stream on the road: a program would ask
  * poll() and recv() in turn, for as long as the peer likes. The road's end wakes it. TCP knows
@@ -618,6 +631,7 @@ static void ulp_build_socket(int index, int family)
 	/* the socket has a reference on the owner of the original */
 	ulp_socket_ops[index].splice_read = ulp_splice_read;
 	ulp_socket_ops[index].poll = ulp_poll;
+	ulp_socket_ops[index].set_rcvlowat = ulp_set_rcvlowat;
 	ulp_socket_ops[index].bind = ulp_bind;
 	ulp_socket_ops[index].connect = ulp_connect;
 	ulp_socket_ops[index].listen = ulp_listen;

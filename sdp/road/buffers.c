@@ -283,10 +283,12 @@ static void sdp_buffers_grow_rx(struct sdp_link *link)
 	sdp_lock(link->ssk);
 	if (made) {
 		link->rx_wanted = false;
+		link->rx_refused = false;
 		sdp_buffers_add_rx(link, pool);
 		if (link->conn.state != SDP_DEAD)
 			sdp_state_run(&link->conn);
 	} else {
+		link->rx_refused = true;
 		/* a message may wait for the buffer */
 		sdp_buffers_queue(link, SDP_BUFFERS_RETRY);
 	}

@@ -269,6 +269,7 @@ void sdp_link_settle(struct sdp_link *link)
 		sdp_state_window(c, window);
 	}
 	sdp_zcopy_settle(link);
+	sdp_receive_settle(link);
 	sdp_sock_settle(link);
 	if (link->broken && c->state != SDP_DEAD)
 		sdp_state_event(c, SDP_EV_DOWN);

@@ -383,6 +383,51 @@ int sdp_receive(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, size_
 	return rc;
 }
 
+/*
+ * Can the peer send nothing until a reader reads? Buffers that are being made for it make it wait
+ * for those alone. With sdp_lock().
+ */
+static bool sdp_receive_closed(const struct sdp_sock *ssk)
+{
+	const struct sdp_link *link = ssk->link;
+
+	if (!ssk->nonblock && sdp_zcopy_readable(link))
+		return true;
+	return link->queued && (!link->rx_wanted || link->rx_refused) &&
+	       sdp_state_closed(&link->conn);
+}
+
+/**
+ * sdp_receive_full() - may the peer be waiting for a reader?
+ * @ssk: socket, not closed
+ *
+ * Context: any but hard interrupt.
+ */
+bool sdp_receive_full(struct sdp_sock *ssk)
+{
+	bool full;
+
+	sdp_lock(ssk);
+	full = sdp_receive_closed(ssk);
+	sdp_unlock(ssk);
+	return full;
+}
+
+/**
+ * sdp_receive_settle() - has that become so?
+ * @link: link
+ *
+ * A message without payload may have taken the last credit. Context: with sdp_lock().
+ */
+void sdp_receive_settle(struct sdp_link *link)
+{
+	const bool full = sdp_receive_closed(link->ssk);
+
+	if (full && !link->full)
+		link->ssk->wake |= SDP_WAKE_READ;
+	link->full = full;
+}
+
 /**
  * sdp_receive_readable() - bytes that a receive has at once
  * @ssk: socket, not closed

@@ -47,6 +47,18 @@ static u32 sdp_road_readable(struct offload_conn *conn)
 	return readable;
 }
 
+static bool sdp_road_full(struct offload_conn *conn)
+{
+	struct sdp_sock *ssk = sdp_sock_of(conn);
+	bool full;
+
+	if (!ssk)
+		return false;
+	full = sdp_receive_full(ssk);
+	sdp_sock_put(ssk);
+	return full;
+}
+
 static bool sdp_road_writable(struct offload_conn *conn)
 {
 	struct sdp_sock *ssk = sdp_sock_of(conn);
@@ -192,6 +204,7 @@ const struct offload_road sdp_road = {
 	.sendmsg = sdp_road_sendmsg,
 	.recvmsg = sdp_road_recvmsg,
 	.readable = sdp_road_readable,
+	.full = sdp_road_full,
 	.writable = sdp_road_writable,
 	.unsent = sdp_road_unsent,
 	.urgent = sdp_road_urgent,

@@ -183,9 +183,11 @@ struct sdp_stock {
  * @rx_all: receive buffers, room for all
  * @rx_free: unused ones of them
  * @rx_wanted: @memory has to make some
+ * @rx_refused: ... and could not
  * @rx: those with bytes for the program
  * @rx_now: the one whose message arrives
  * @queued: bytes in @rx
+ * @full: the peer can send no more, as was told
  * @rx_pos: position of the first byte in @rx
  * @oob: enum sdp_oob
  * @oob_byte: out-of-band byte
@@ -234,9 +236,11 @@ struct sdp_link {
 	struct sdp_rx *rx_all;
 	struct list_head rx_free;
 	bool rx_wanted;
+	bool rx_refused;
 	struct list_head rx;
 	struct sdp_rx *rx_now;
 	u32 queued;
+	bool full;
 	u64 rx_pos;
 	u8 oob;
 	u8 oob_byte;
@@ -435,6 +439,8 @@ void sdp_send_timer(struct timer_list *timer);
 /* receive.c */
 int sdp_receive(struct sdp_sock *ssk, struct sock *sk, struct msghdr *msg, size_t len, int flags);
 u32 sdp_receive_readable(struct sdp_sock *ssk);
+bool sdp_receive_full(struct sdp_sock *ssk);
+void sdp_receive_settle(struct sdp_link *link);
 u32 sdp_receive_urgent(struct sdp_sock *ssk, u32 *ahead);
 void sdp_receive_deliver(struct sdp_link *link, const struct sdp_msg *msg, const u8 *data);
 

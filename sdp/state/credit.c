@@ -125,6 +125,17 @@ bool sdp_credit_may(struct sdp_conn *c, bool payload)
 }
 
 /**
+ * sdp_state_closed() - may the peer send no payload for lack of credits?
+ * @c: connection
+ *
+ * Return: whether sdp_credit_check() would find its next payload wrong.
+ */
+bool sdp_state_closed(const struct sdp_conn *c)
+{
+	return (s32)(c->credit.given_max - c->credit.got) <= SDP_RESERVED;
+}
+
+/**
  * sdp_credit_update_due() - should a credit update be sent, if nothing else is?
  * @c: connection
  *

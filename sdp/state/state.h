@@ -459,6 +459,7 @@ void sdp_state_want_mode(struct sdp_conn *c, enum sdp_mode mode);
 
 /* the sink's half */
 u32 sdp_state_readable(const struct sdp_conn *c);
+bool sdp_state_closed(const struct sdp_conn *c);
 u32 sdp_state_read(struct sdp_conn *c, u32 len, void *cookie);
 void sdp_state_refuse(struct sdp_conn *c);
 int sdp_state_sink(struct sdp_conn *c, u32 size, u32 rkey, u64 va, bool with_data, void *cookie);

@@ -73,6 +73,7 @@ void plain_unpark(struct plain_pair *pair);
 int plain_sendmsg(struct offload_conn *conn, struct msghdr *msg, size_t len);
 int plain_recvmsg(struct offload_conn *conn, struct msghdr *msg, size_t len, int flags);
 u32 plain_readable(struct offload_conn *conn);
+bool plain_full(struct offload_conn *conn);
 bool plain_writable(struct offload_conn *conn);
 u32 plain_unsent(struct offload_conn *conn);
 void plain_shutdown(struct offload_conn *conn, int how);

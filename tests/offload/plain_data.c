@@ -228,10 +228,15 @@ static struct sk_buff *plain_at(struct plain_end *end, size_t skip, u32 *offset)
 	return found;
 }
 
-/* The sender is woken when half of the queue is free. */
+/* A sender that waits is woken when less than that is unread. */
+static u32 plain_half(void)
+{
+	return READ_ONCE(plain_buffer) / 2 + 1;
+}
+
 static void plain_consume(struct plain_end *end, struct sk_buff *skb, u32 bytes)
 {
-	u32 half = READ_ONCE(plain_buffer) / 2;
+	const u32 half = plain_half();
 	struct offload_conn *peer = NULL;
 	bool empty;
 
@@ -298,6 +303,18 @@ u32 plain_readable(struct offload_conn *conn)
 	unread = READ_ONCE(end->unread);
 	plain_put(end->pair);
 	return unread;
+}
+
+bool plain_full(struct offload_conn *conn)
+{
+	struct plain_end *end = plain_enter(conn);
+	bool full;
+
+	if (!end)
+		return false;
+	full = READ_ONCE(end->unread) >= plain_half();
+	plain_put(end->pair);
+	return full;
 }
 
 /* The end *********************************************************************************** */

@@ -337,6 +337,7 @@ static struct offload_road plain_road = {
 	.sendmsg	= plain_sendmsg,
 	.recvmsg	= plain_recvmsg,
 	.readable	= plain_readable,
+	.full		= plain_full,
 	.writable	= plain_writable,
 	.unsent		= plain_unsent,
 	.shutdown	= plain_shutdown,

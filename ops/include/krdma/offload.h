@@ -105,7 +105,11 @@ struct offload_route {
  *	program lent to the peer. MSG_PEEK and MSG_TRUNC as TCP. 0: the peer's stream has ended;
  *	-EAGAIN: nothing there now. One call at a time.
  * @readable: bytes that recvmsg() has at once. Context: any.
- * @writable: would sendmsg() take a byte without blocking? Context: any.
+ * @full: may the peer be unable to send more until some of @readable is read? A program learns of
+ *	these bytes then, also if it wants more at once (SO_RCVLOWAT). offload_data_ready() follows
+ *	when it becomes so. Context: any. Optional, for a road that holds any number of bytes.
+ * @writable: would sendmsg() take a byte without blocking? offload_write_space() follows when it
+ *	becomes so again. Context: any.
  * @unsent: bytes taken that the peer has not received, for SIOCOUTQ. Context: any.
  * @urgent: OFFLOAD_URGENT_*, or 0. @ahead: bytes in front of the urgent one; left alone if that is
  *	not unread. Context: any but hard interrupt. Optional: sendmsg() refuses MSG_OOB
@@ -148,6 +152,7 @@ struct offload_road {
 	int (*sendmsg)(struct offload_conn *conn, struct msghdr *msg, size_t len);
 	int (*recvmsg)(struct offload_conn *conn, struct msghdr *msg, size_t len, int flags);
 	u32 (*readable)(struct offload_conn *conn);
+	bool (*full)(struct offload_conn *conn);
 	bool (*writable)(struct offload_conn *conn);
 	u32 (*unsent)(struct offload_conn *conn);
 	u32 (*urgent)(struct offload_conn *conn, u32 *ahead);

@@ -42,6 +42,7 @@ parameter offload_plain hold 0
 parameter offload_plain delay_ms 5
 parameter offload_plain buffer 3000
 checks "a small buffer, and a moment's delay" by_road change -r $((rounds / 4)) $MARKED
+checks "... and a reader who wants more than it holds" by_road change $MARKED $UNMARKED low_water low_water_full
 say "$(cat $plain_road/opened) connections were opened"
 all_gone
 unload offload_plain krdma_ops

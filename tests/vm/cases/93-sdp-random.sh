@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR MIT
 # what: the same random socket calls on TCP and on krdma_sdp, side by side: each answers the same, past the wire and over it, by protocol number and by family, IPv4 and IPv6
-# covers: sdp tests/vm/progs/sdp_random
+# covers: sdp tests/vm/progs/sdp_random tests/vm/progs/ops_change.cpp
 # limit: 400
 # shellcheck source=tests/vm/guest/lib.sh
 . "$VM_LIB"
@@ -63,6 +63,13 @@ sys.exit(tcp != sdp)
 EOF
 }
 
+# what a reader of a road sees who wants more than it holds, and one beside a reader who lends his memory
+readers() {
+	on A timeout "$(patient 60)" "$VM_PROGS/ops_change" -w "$VM_SLOW" -f $FAMILY "$ADDR_A" "$ADDR_A" \
+		low_water low_water_full low_water_falls reader_copies reader_blocks
+	all_sdp_gone
+}
+
 over_wire() {
 	local seed
 	same_host 0
@@ -82,6 +89,7 @@ say "new seed $new"
 part "past the wire" rounds 1 "$(some 80)" 2 $SDP "$ADDR_A"
 part "seeds that have found something" found
 part "an address that is refused" refused_bind
+part "readers" sdp_rises opened readers
 part "by family" rounds 100 "$(some 20)" $FAMILY 0 "$ADDR_A"
 part "IPv6" rounds 200 "$(some 20)" 10 $SDP "$ADDR6_A"
 part "over the wire, and a new seed" over_wire

@@ -3,13 +3,17 @@
 // saw, and must see the same on TCP.
 #include <algorithm>
 #include <cerrno>
+#include <fcntl.h>
 #include <linux/sockios.h>
+#include <linux/userfaultfd.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sstream>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
@@ -38,6 +42,12 @@ int number(int fd, unsigned long request)
 	int value = -1;
 
 	return ioctl(fd, request, &value) ? -errno : value;
+}
+
+void wait_for(const Setup &setup, int fd, unsigned long request, int wanted)
+{
+	for (int i = 0; i < 100 * setup.slow && number(fd, request) != wanted; i++)
+		std::this_thread::sleep_for(10ms);
 }
 
 // all until the end: how much, and how it ended
@@ -358,16 +368,15 @@ std::string numbers(const Setup &setup, unsigned seed)
 	std::ostringstream saw;
 	Bytes data(5000);
 	const size_t before = b.some_before();
-	auto wait_for = [&](int fd, unsigned long request, int wanted) {
-		for (int i = 0; i < 100 * setup.slow && number(fd, request) != wanted; i++)
-			std::this_thread::sleep_for(10ms);
+	auto reaches = [&](int fd, unsigned long request, int wanted) {
+		wait_for(setup, fd, request, wanted);
 		saw << number(fd, request) << ' ';
 	};
 
 	send_pattern(b.pair.client, b.there, before, 5000 - before);
-	wait_for(b.pair.server, FIONREAD, 5000);
-	wait_for(b.pair.client, SIOCOUTQ, 0);
-	wait_for(b.pair.client, SIOCOUTQNSD, 0);
+	reaches(b.pair.server, FIONREAD, 5000);
+	reaches(b.pair.client, SIOCOUTQ, 0);
+	reaches(b.pair.client, SIOCOUTQNSD, 0);
 	saw << told(recv(b.pair.server, data.data(), 20, MSG_PEEK)) << ' ';
 	saw << told(recv(b.pair.server, data.data(), 1000, MSG_WAITALL)) << ' ';
 	saw << number(b.pair.server, FIONREAD) << ' ';
@@ -401,6 +410,164 @@ std::string low_water(const Setup &setup, unsigned seed)
 		b.there.compare(data.data(), 100, at, "what came");
 		late.join();
 	}
+	return saw.str();
+}
+
+// More may be asked for than the road holds: when it is full, what it has is enough, as TCP's
+std::string low_water_full(const Setup &setup, unsigned seed)
+{
+	static constexpr size_t size = 2000000;
+	Begin b(setup, seed);
+	const size_t before = b.some_before();
+	Bytes data(size);
+	size_t got = 0;
+
+	need(ops::set_option(b.pair.server, SOL_SOCKET, SO_RCVLOWAT, size / 2), "SO_RCVLOWAT");
+	std::thread sender([&] {
+		Bytes all(size);
+
+		b.there.fill(all.data(), size, 0);
+		(void)!send(b.pair.client, &all[before], size - before, MSG_NOSIGNAL);
+		shutdown(b.pair.client, SHUT_WR);
+	});
+	while (got < size && ready(b.pair.server, POLLIN, 5000 * setup.slow)) {
+		ssize_t rc = recv(b.pair.server, data.data(), 5000, MSG_PEEK);
+
+		if (rc > 0)
+			rc = recv(b.pair.server, data.data(), 65536, MSG_DONTWAIT);
+		if (rc <= 0)
+			break;
+		b.there.compare(data.data(), rc, got, "what came");
+		got += rc;
+	}
+	shutdown(b.pair.server, SHUT_RDWR);
+	sender.join();
+	return std::to_string(got);
+}
+
+// Who waits for more than is there learns that less is enough
+std::string low_water_falls(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	ops::Fd set(epoll_create1(EPOLL_CLOEXEC));
+	epoll_event event{EPOLLIN, {}};
+	const size_t before = b.some_before();
+
+	need(set >= 0, "epoll_create1");
+	need(ops::set_option(b.pair.server, SOL_SOCKET, SO_RCVLOWAT, 1000), "SO_RCVLOWAT");
+	send_pattern(b.pair.client, b.there, before, 100);
+	wait_for(setup, b.pair.server, FIONREAD, int(before) + 100);
+	need(!epoll_ctl(set, EPOLL_CTL_ADD, b.pair.server, &event), "epoll_ctl");
+	saw << epoll_wait(set, &event, 1, 50) << ' ';
+	std::thread late([&] {
+		std::this_thread::sleep_for(50ms);
+		ops::set_option(b.pair.server, SOL_SOCKET, SO_RCVLOWAT, 50);
+	});
+	saw << epoll_wait(set, &event, 1, 5000 * setup.slow);
+	late.join();
+	return saw.str();
+}
+
+// A page that comes when it is told to
+class LatePage {
+public:
+	LatePage() : fd_(int(syscall(SYS_userfaultfd, O_CLOEXEC)))
+	{
+		uffdio_api api{};
+		uffdio_register range{};
+
+		need(fd_ >= 0, "userfaultfd");
+		page_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+		api.api = UFFD_API;
+		range.range.start = reinterpret_cast<std::uintptr_t>(page_);
+		range.range.len = size;
+		range.mode = UFFDIO_REGISTER_MODE_MISSING;
+		need(page_ != MAP_FAILED && !ioctl(fd_, UFFDIO_API, &api) &&
+			     !ioctl(fd_, UFFDIO_REGISTER, &range),
+		     "memory of a userfaultfd");
+	}
+	void *data() const
+	{
+		return page_;
+	}
+	// until somebody needs it
+	void wait() const
+	{
+		uffd_msg message{};
+
+		need(read(fd_, &message, sizeof(message)) == sizeof(message), "a fault");
+	}
+	void come()
+	{
+		fd_.close();
+	}
+	static constexpr size_t size = 4096;
+
+private:
+	ops::Fd fd_;
+	void *page_;
+};
+
+// A recv() that does not wait for bytes waits for one that copies, whose rest it gets
+std::string reader_copies(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	LatePage page;
+	Bytes data(1000);
+	ssize_t first = 0, second = 0, third = 0;
+	std::atomic<int> done = 0;
+	const size_t before = b.some_before();
+
+	send_pattern(b.pair.client, b.there, before, 1000 - before);
+	wait_for(setup, b.pair.server, FIONREAD, 1000);
+	std::thread copies([&] { first = recv(b.pair.server, page.data(), 100, MSG_DONTWAIT); });
+	page.wait();
+	std::thread next([&] {
+		second = recv(b.pair.server, data.data(), 300, MSG_DONTWAIT);
+		done++;
+	});
+	std::thread peeks([&] {
+		Bytes peeked(1000);
+
+		third = recv(b.pair.server, peeked.data(), peeked.size(), MSG_PEEK | MSG_DONTWAIT);
+		done++;
+	});
+	pause(setup);
+	saw << done << ' ';
+	page.come();
+	copies.join();
+	next.join();
+	peeks.join();
+	saw << first << ' ' << second << ' ' << (third == 900 || third == 600);
+	if (second > 0)
+		b.there.compare(data.data(), second, 100, "what came");
+	return saw.str();
+}
+
+// ... and for none that waits
+std::string reader_blocks(const Setup &setup, unsigned seed)
+{
+	Begin b(setup, seed);
+	std::ostringstream saw;
+	Bytes data(300000);
+	char byte = 0;
+	ssize_t rc = 0;
+	const size_t before = b.some_before();
+
+	send_pattern(b.pair.client, b.there, before, 100);
+	same(before + 100, recv(b.pair.server, data.data(), before + 100, MSG_WAITALL), "recv");
+	std::thread waiter(
+		[&] { rc = recv(b.pair.server, data.data(), data.size(), MSG_WAITALL); });
+	pause(setup);
+	saw << told(recv(b.pair.server, &byte, 1, MSG_DONTWAIT)) << ' ';
+	saw << told(recv(b.pair.server, &byte, 1, MSG_DONTWAIT | MSG_PEEK)) << ' ';
+	send_pattern(b.pair.client, b.there, before + 100, data.size());
+	waiter.join();
+	saw << rc;
+	b.there.compare(data.data(), data.size(), before + 100, "what came");
 	return saw.str();
 }
 
@@ -890,6 +1057,8 @@ const std::vector<Scene> scenes{
 	{"shut_both_ways_late", shut_both_ways_late},
 	{"numbers", numbers},
 	{"low_water", low_water},
+	{"low_water_full", low_water_full},
+	{"low_water_falls", low_water_falls},
 	{"times_out", times_out},
 	{"reconnects", reconnects},
 	{"forks", forks},
@@ -897,6 +1066,8 @@ const std::vector<Scene> scenes{
 	{"records", records},
 	{"readers", readers},
 	{"reader_waits", reader_waits},
+	{"reader_copies", reader_copies},
+	{"reader_blocks", reader_blocks},
 	{"corked", corked},
 	{"to_itself", to_itself},
 	{"peek_offset", peek_offset},
