@@ -883,6 +883,18 @@ static int change_recv(struct ops_sock *os, struct msghdr *msg, size_t len, int 
 
 /* Peeking ******************************************************************* */
 
+/*
+ * With rx_mutex: the ring's first @peeked bytes were peeked at. Are TCP's the next ones, from a
+ * sender who went back? With SO_PEEK_OFF TCP counts from its own first byte.
+ */
+static bool change_peek_behind(const struct ops_sock *os, int flags, u32 peeked)
+{
+	if (!os->rx_road || !ops_is_local(os) || sk_peek_offset(os->sk, flags) >= 0)
+		return false;
+	return !(ops_changes(ops_rx(os)) & 1) && change_road_inq(os) == peeked &&
+	       change_tcp_bytes(os) && !change_at_mark(os->sk);
+}
+
 /* With rx_mutex. @off: of SO_PEEK_OFF, over both. */
 static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, int flags)
 {
@@ -915,7 +927,12 @@ static int change_peek_now(struct ops_sock *os, struct msghdr *msg, size_t len, 
 		      ops_road_peek(os, msg, len - copied, flags, off + copied - rest);
 	if (ret > 0) {
 		sk_peek_offset_fwd(sk, ret);
-		return copied + ret;
+		copied += ret;
+		if (copied < len && change_peek_behind(os, flags, copied)) {
+			ret = ops_tcp_recvmsg(sk, msg, len - copied, flags COMPAT_ADDR_LEN(NULL));
+			copied += max(ret, 0);
+		}
+		return copied;
 	}
 	if (ret == -EAGAIN && !copied)
 		return change_road_end(os);

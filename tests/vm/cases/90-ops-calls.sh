@@ -38,8 +38,11 @@ attempt "only the server is marked" by_tcp calls marked
 unmark
 all_gone
 # the same calls by chance, one socket of the family beside one of TCP
-random() { timeout "$(patient 300)" "$VM_PROGS/sdp_random" -w "$VM_SLOW" -s "${OPS_SEED:-$RANDOM}" -r "$(either 40 200)" $OFFLOAD 0 "$1"; }
-attempt "random calls" random 127.0.0.1
+# random SEED ROUNDS
+random() { timeout "$(patient 300)" "$VM_PROGS/sdp_random" -w "$VM_SLOW" -s "$1" -r "$2" $OFFLOAD 0 127.0.0.1; }
+attempt "random calls" random "${OPS_SEED:-$RANDOM}" "$(either 40 200)"
+# this has found something
+attempt "the same random calls" random 27550 1
 all_gone
 
 say "opening takes time"

@@ -7,6 +7,10 @@
 . "$VM_LIB"
 # shellcheck source=tests/vm/guest/ops.sh
 . "$VM_REPO/tests/vm/guest/ops.sh"
+if [ ! -x "$VM_PROGS/mptcp_connect" ]; then
+	say "left out: mptcp_connect was not built, without linux-source-6.12"
+	exit
+fi
 
 tests=0
 port=12000
