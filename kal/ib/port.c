@@ -8,6 +8,7 @@
 #include <linux/ethtool.h>
 #include <net/addrconf.h>
 #include <rdma/ib_mad.h>
+#include <krdma/compat_verbs.h>
 
 #include "../core/core.h"
 #include "bridge.h"
@@ -108,7 +109,8 @@ static int kal_ib_query_gid(struct ib_device *base, u32 port, int index,
 
 	memset(gid, 0, sizeof(*gid));
 	memcpy(gid->raw, mac, ETH_ALEN);
-	addrconf_addr_eui48(gid->raw + 8, mac);
+	if (COMPAT_GID_BY_NETDEV)
+		addrconf_addr_eui48(gid->raw + 8, mac);
 	return 0;
 }
 

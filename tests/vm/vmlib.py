@@ -34,7 +34,7 @@ FLAVOUR_MODULES = {name: os.path.join(REPO, "build", name, "modules") for name i
 # where "make kernel-modules" builds for other kernels, a folder each
 KERNELS = os.path.join(REPO, "build", "kernels")
 # what a stock kernel needs before it can see the share
-EARLY_MODULES = ("9pnet_virtio", "9p", "overlay")
+EARLY_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
 # seconds until a guest must have said that it is up
 BOOT_LIMIT = 180

@@ -102,6 +102,16 @@ static inline int ib_resize_cq(struct ib_cq *cq, int cqe)
 }
 #endif
 
+/*
+ * From 6.6 on, rdma_cm finds an iWARP device by the network device of its GID, and before by the
+ * GID: the link-layer address with zeros behind it. The next interface tells of that.
+ */
+#ifdef KRDMA_HAVE_DEVICE_GET_NETDEV
+#define COMPAT_GID_BY_NETDEV	true
+#else
+#define COMPAT_GID_BY_NETDEV	false
+#endif
+
 /* 6.12 */
 #ifndef KRDMA_HAVE_DEVICE_GET_NETDEV
 static inline struct net_device *ib_device_get_netdev(struct ib_device *dev, u32 port)
