@@ -20,7 +20,8 @@ static int kal_ib_query_device(struct ib_device *base,
 	struct kal_ib_device *dev = to_kal_ib_device(base);
 	const struct ri_rnic_attr *rattr = &dev->rnic->attr;
 
-	if (udata->inlen || udata->outlen)
+	/* of newer kernels the core asks without a caller in user space */
+	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 	*attr = rattr->limits;
 	attr->vendor_id = rattr->vendor_id;

@@ -5,6 +5,7 @@
 #include <linux/bottom_half.h>
 #include <linux/percpu.h>
 #include <linux/workqueue.h>
+#include <krdma/compat.h>
 
 #include "params.h"
 #include "rnic.h"
@@ -24,7 +25,7 @@ int soft_workqueues_init(void)
 	soft_wq = alloc_workqueue("krdma_soft",
 				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, 0);
 	soft_event_wq = alloc_workqueue("krdma_soft_event",
-					WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+					WQ_PERCPU | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	/* separate: pollers run long, and work for memory reclaim must not wait behind them */
 	soft_poll_wq = alloc_workqueue("krdma_soft_poll",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_SYSFS, SOFT_POLLERS_MAX);

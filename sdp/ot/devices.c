@@ -18,6 +18,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
+#include <krdma/compat.h>
 
 #include "devices.h"
 
@@ -111,7 +112,7 @@ static void sdp_ot_try_later(struct sdp_ot_known *known, int error)
 		pr_warn_ratelimited("krdma_sdp: %s: cannot listen at port %u yet: error %d\n",
 				    known->device->name, sdp_ot_port, error);
 	known->pending = true;
-	queue_delayed_work(system_unbound_wq, &sdp_ot_retry, sdp_ot_retry_delay);
+	queue_delayed_work(system_dfl_wq, &sdp_ot_retry, sdp_ot_retry_delay);
 }
 
 /* Let the device listen, or not any more. */

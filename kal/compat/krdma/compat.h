@@ -28,6 +28,12 @@
 #define MODULE_IMPORT_NS(ns) MODULE_INFO(import_ns, ns)
 #endif
 
+/* 6.17: workqueues say where their work runs */
+#ifndef KRDMA_HAVE_WQ_PERCPU
+#define WQ_PERCPU 0
+#define system_dfl_wq system_unbound_wq
+#endif
+
 /* 6.16 */
 #ifndef KRDMA_HAVE_TIMER_CONTAINER_OF
 #define timer_container_of from_timer

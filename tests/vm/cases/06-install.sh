@@ -9,9 +9,9 @@ shopt -s extglob
 
 tree=$VM_MODULES
 updates=/lib/modules/$(uname -r)/updates
-library=$(ls /usr/lib/*-linux-gnu/libibverbs/libkrdma-rdmav*.so)
+library=$(ls /usr/lib/"$(uname -m)"-linux-gnu/libibverbs/libkrdma-rdmav*.so)
 driver=/etc/libibverbs.d/krdma.driver
-libs=$(ls -d /usr/lib/*-linux-gnu)
+libs=/usr/lib/$(uname -m)-linux-gnu
 files=("$updates/krdma.ko" "$updates/krdma_kdapl.ko" "$updates/krdma_soft.ko" "$updates/krdma_hw.ko" "$updates/krdma_ops.ko" "$updates/krdma_iser.ko" "$library" "$driver" "$libs"/libkrdma.so{,.1}
 	"$libs/krdma/libkrdma-uvp-soft.so" "$libs/pkgconfig/krdma.pc" /usr/include/krdma/{krdma.hpp,ual.h,uvp.h,krdma-abi.h}
 	/usr/include/krdma/offload-netlink.h
