@@ -51,7 +51,8 @@ static bool kdatc_ssp_connect(void)
 	((struct sockaddr_in *)&address)->sin_port = 0;
 	if (!KDATC_EXPECT(!kdatc_ssp_socket(&listener)))
 		return false;
-	if (KDATC_EXPECT(!kernel_bind(listener, (struct sockaddr_unsized *)&address, kdatc_ssp_size())) &&
+	if (KDATC_EXPECT(!kernel_bind(listener, (struct sockaddr_unsized *)&address,
+				      kdatc_ssp_size())) &&
 	    KDATC_EXPECT(!kernel_listen(listener, 1)) &&
 	    KDATC_EXPECT(kernel_getsockname(listener, (struct sockaddr *)&address) > 0) &&
 	    KDATC_EXPECT(!kdatc_ssp_socket(&kdatc_ssp_near)) &&
