@@ -133,7 +133,7 @@ static int net_port_hold(struct net *net, struct hold *h)
 	err = kal_net_sock_create(net, h->addr.ss_family, h->vrf, &h->sock);
 	if (err)
 		return err;
-	SOCK_INODE(h->sock)->i_uid = NOBODY;
+	compat_sock_set_uid(h->sock, NOBODY);
 	err = kernel_bind(h->sock, (struct sockaddr_unsized *)&h->addr,
 			  kal_sockaddr_len(&h->addr));
 	if (!err)
@@ -296,8 +296,8 @@ EXPORT_SYMBOL_GPL(kal_port_covers);
  * - With SK_FORCE_REUSE, inet_csk_get_port() does not compare the owner's socket with any
  *   other.
  *
- * The user is the result of sock_i_uid(), which reads i_uid of the socket's inode. Only
- * fchown() changes i_uid in the kernel, and it needs a file. During a call, the holds and the
+ * The user is i_uid of the socket's inode, and from 6.17 on sk_uid. Only fchown() changes them in
+ * the kernel, and it needs a file. During a call, the holds and the
  * owner's socket therefore get SO_REUSEPORT and a uid that no other socket has. The holds of
  * other reservations do not have SO_REUSEPORT at that time, so they still conflict, as do all
  * other sockets.
@@ -341,13 +341,13 @@ static void net_port_forget(struct sock *sk)
 /* Return: the socket's uid, for net_port_pass_end(). */
 static kuid_t net_port_pass_begin(struct kal_port *port, struct socket *sock)
 {
-	const kuid_t uid = SOCK_INODE(sock)->i_uid;
+	const kuid_t uid = compat_sock_uid(sock);
 	struct sock *sk = sock->sk;
 
 	mutex_lock(&net_port_pass_mutex);
 	net_port_set_reuseport(port, true);
 	lock_sock(sk);
-	SOCK_INODE(sock)->i_uid = NOBODY;
+	compat_sock_set_uid(sock, NOBODY);
 	sk->sk_reuseport = true;
 	release_sock(sk);
 	return uid;
@@ -359,7 +359,7 @@ static void net_port_pass_end(struct kal_port *port, struct socket *sock, kuid_t
 
 	lock_sock(sk);
 	sk->sk_reuseport = false;
-	SOCK_INODE(sock)->i_uid = uid;
+	compat_sock_set_uid(sock, uid);
 	net_port_forget(sk);
 	release_sock(sk);
 	net_port_set_reuseport(port, false);

@@ -22,6 +22,7 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
+#include <krdma/compat.h>
 
 #include "fail.h"
 
@@ -345,7 +346,7 @@ static int __init fail_init(void)
 {
 	int rc;
 
-	fail_queue = alloc_workqueue("offload_fail", 0, 0);
+	fail_queue = alloc_workqueue("offload_fail", WQ_PERCPU, 0);
 	if (!fail_queue)
 		return -ENOMEM;
 	fail_road.protocol = fail_number;

@@ -16,6 +16,7 @@
 #include <linux/wait_bit.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
+#include <krdma/compat.h>
 
 #include "plain.h"
 
@@ -349,7 +350,7 @@ static int __init plain_init(void)
 {
 	int rc;
 
-	plain_work_queue = alloc_workqueue("offload_plain", 0, 0);
+	plain_work_queue = alloc_workqueue("offload_plain", WQ_PERCPU, 0);
 	if (!plain_work_queue)
 		return -ENOMEM;
 	plain_road.protocol = plain_number;

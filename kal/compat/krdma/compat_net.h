@@ -83,4 +83,23 @@ static inline void sk_net_refcnt_upgrade(struct sock *sk)
 #define dst_rtable(dst) ((struct rtable *)(dst))
 #endif
 
+/* Whose a socket is when ports are compared: of sk_uid from 6.17 on, before of the inode. */
+static inline kuid_t compat_sock_uid(const struct socket *sock)
+{
+#ifdef KRDMA_HAVE_SK_UID
+	return sk_uid(sock->sk);
+#else
+	return SOCK_INODE((struct socket *)sock)->i_uid;
+#endif
+}
+
+static inline void compat_sock_set_uid(struct socket *sock, kuid_t uid)
+{
+#ifdef KRDMA_HAVE_SK_UID
+	WRITE_ONCE(sock->sk->sk_uid, uid);
+#else
+	SOCK_INODE(sock)->i_uid = uid;
+#endif
+}
+
 #endif
