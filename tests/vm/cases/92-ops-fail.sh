@@ -98,7 +98,11 @@ hosts_down
 
 lies() {
 	fail_at lie
-	for _ in 1 2 3; do gives "a lie" ping client 9000; done
+	# a connection may be over before its road looks for it
+	for i in {1..20}; do
+		gives "a lie" ping client 9000
+		[ "$i" -lt 3 ] || [ "$(number_of right)" = 0 ] || break
+	done
 	same "lies that were believed" 0 "$(number_of believed)"
 	[ "$(number_of right)" -ge 1 ] || fail "the right name is not known"
 }
