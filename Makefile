@@ -97,17 +97,22 @@ define modules_twin
 		! -name '*.o' ! -name '*.cmd' ! -name '*.ko' ! -name modules.order -exec cp -pu --parents -t $(1) {} +
 endef
 
+# twin_modules FOLDER,KDIR: the twin, built for a kernel
+define twin_modules
+	$(call modules_twin,$(1))
+	+@$(MAKE) --no-print-directory -C $(2) M=$(1) KRDMA_TESTS=$(KRDMA_TESTS) modules
+endef
+debug-modules rt-modules cloud-modules kernel-modules: KRDMA_TESTS = 1
+
 debug-modules: debug-kernel ## modules and KUnit tests for the debug kernel, in build/debug/modules
-	$(call modules_twin,$(DEBUG_MODULES))
-	+@$(MAKE) --no-print-directory -C $$(scripts/debug-kernel --where)/build M=$(DEBUG_MODULES) KRDMA_TESTS=1 modules
+	$(call twin_modules,$(DEBUG_MODULES),$$(scripts/debug-kernel --where)/build)
 	+@$(MAKE) --no-print-directory siw LOCKDEP=1 SIW_OUT=$(DEBUG_MODULES)/build/siw \
 		SIW_KDIR=$$(scripts/debug-kernel --where)/build
 
 # modules for Debian's flavours of the kernel, which scripts/flavour installs
 define flavour_modules
 	@[ -n "$(2)" ] || { echo "Next: scripts/flavour $(1)"; exit 1; }
-	$(call modules_twin,$(BUILD)/$(1)/modules)
-	+@$(MAKE) --no-print-directory -C /lib/modules/$(2)/build M=$(BUILD)/$(1)/modules KRDMA_TESTS=1 modules
+	$(call twin_modules,$(BUILD)/$(1)/modules,/lib/modules/$(2)/build)
 	+@$(MAKE) --no-print-directory siw SIW_KDIR=/lib/modules/$(2)/build SIW_OUT=$(BUILD)/$(1)/modules/build/siw
 endef
 
@@ -117,10 +122,8 @@ rt-modules: ## modules for Debian's PREEMPT_RT kernel (scripts/flavour rt), in b
 cloud-modules: ## modules for Debian's kernel for clouds (scripts/flavour cloud), in build/cloud/modules
 	$(call flavour_modules,cloud,$(CLOUD_RELEASE))
 
-kernel-modules: KRDMA_TESTS = 1
 kernel-modules: ## modules for the installed kernel KRELEASE, in build/kernels/KRELEASE
-	$(call modules_twin,$(BUILD)/kernels/$(KRELEASE))
-	+@$(MAKE) --no-print-directory -C /lib/modules/$(KRELEASE)/build M=$(BUILD)/kernels/$(KRELEASE) KRDMA_TESTS=$(KRDMA_TESTS) modules
+	$(call twin_modules,$(BUILD)/kernels/$(KRELEASE),/lib/modules/$(KRELEASE)/build)
 
 siw: ## build siw, the kernel's own software iWARP, a peer of the virtual machine's cases
 	+@$(MAKE) --no-print-directory -C tests/interop KDIR=$(SIW_KDIR) OUT=$(SIW_OUT)

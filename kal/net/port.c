@@ -297,10 +297,9 @@ EXPORT_SYMBOL_GPL(kal_port_covers);
  *   other.
  *
  * The user is i_uid of the socket's inode, and from 6.17 on sk_uid. Only fchown() changes them in
- * the kernel, and it needs a file. During a call, the holds and the
- * owner's socket therefore get SO_REUSEPORT and a uid that no other socket has. The holds of
- * other reservations do not have SO_REUSEPORT at that time, so they still conflict, as do all
- * other sockets.
+ * the kernel, and it needs a file. During a call, the holds and the owner's socket therefore get
+ * SO_REUSEPORT and a uid that no other socket has. The holds of other reservations do not have
+ * SO_REUSEPORT at that time, so they still conflict, as do all other sockets.
  */
 static DEFINE_MUTEX(net_port_pass_mutex);
 

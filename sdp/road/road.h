@@ -187,7 +187,7 @@ struct sdp_stock {
  * @rx: those with bytes for the program
  * @rx_now: the one whose message arrives
  * @queued: bytes in @rx
- * @full: the peer can send no more, as was told
+ * @full: the peer can send no more; readers were woken for that
  * @rx_pos: position of the first byte in @rx
  * @oob: enum sdp_oob
  * @oob_byte: out-of-band byte

@@ -38,13 +38,14 @@ EARLY_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 EVENT = b"krdma-vm "
 # seconds until a guest must have said that it is up
 BOOT_LIMIT = 180
-# how a kernel begins to say why it dies
 # by the end of a kernel's release: QEMU, its machine and processors, the bus of its devices, console
 MACHINES = {
     "amd64": ("x86_64", ["-machine", "q35"], "max,-erms,-fsrm", "pci", "ttyS0"),
     "arm64": ("aarch64", ["-machine", "virt"], "max,pauth=off", "pci", "ttyAMA0"),
     "s390x": ("s390x", ["-machine", "s390-ccw-virtio"], "max", "ccw", "ttysclp0"),
 }
+ARCHES = f"({'|'.join(MACHINES)})"
+# how a kernel begins to say why it dies
 LAST_WORDS = re.compile(r"\] ((?:Oops|BUG|Kernel panic|Unable to handle|general protection)\b.*)")
 
 
@@ -65,7 +66,7 @@ def newest_release(pattern, root="/"):
 
 def installed_release(flavour="stock", root="/"):
     """The newest 6.12 of that flavour."""
-    release = newest_release(rf"6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}(amd64|arm64|s390x)", root)
+    release = newest_release(rf"6\.12\..*deb[0-9]+-{FLAVOURS[flavour]}{ARCHES}", root)
     if not release:
         hint = "scripts/install-deps" if flavour == "stock" else f"scripts/flavour {flavour}"
         raise VmError(f"no Debian 6.12 kernel of the flavour {flavour} is installed; run {hint}")
@@ -79,8 +80,9 @@ def cache_folder():
 
 def guest_roots():
     """The folders of those of scripts/guest-root that have this machine's kernels."""
+    # those of other machines have a name of two parts
     return sorted(path for path in glob.glob(os.path.join(cache_folder(), "root-*"))
-                  if os.path.isdir(os.path.join(path, "lib/modules")))
+                  if os.path.basename(path).count("-") == 1 and os.path.isdir(os.path.join(path, "lib/modules")))
 
 
 def guest_root(name):
@@ -147,7 +149,7 @@ class Kernel:
     def _find(self, version):
         """Linux of that version: of the root, or for the host's root one of scripts/guest-root."""
         for tree in [self.root] + (guest_roots() if self.root == "/" else []):
-            self.release = newest_release(rf"{re.escape(version)}[.+].*-(amd64|arm64|s390x)", tree)
+            self.release = newest_release(rf"{re.escape(version)}[.+].*-{ARCHES}", tree)
             if self.release:
                 break
         else:
@@ -292,8 +294,8 @@ class Vm:
         """Starts QEMU; with shell the terminal is the guest's."""
         command = self.command(accel)
         if not shutil.which(command[0]):
-            raise VmError(f"{command[0]} is missing; run scripts/install-deps"
-                          f"{' machines' if command[0] != 'qemu-system-x86_64' else ''}")
+            raise VmError(f"{command[0]} is missing; run scripts/install-deps, or install "
+                          "qemu-system-arm or qemu-system-misc for another machine's")
         if self.shell:
             self.process = subprocess.Popen(command, preexec_fn=end_with_parent)
             return

@@ -84,12 +84,12 @@ static inline void sk_net_refcnt_upgrade(struct sock *sk)
 #endif
 
 /* Whose a socket is when ports are compared: of sk_uid from 6.17 on, before of the inode. */
-static inline kuid_t compat_sock_uid(const struct socket *sock)
+static inline kuid_t compat_sock_uid(struct socket *sock)
 {
 #ifdef KRDMA_HAVE_SK_UID
 	return sk_uid(sock->sk);
 #else
-	return SOCK_INODE((struct socket *)sock)->i_uid;
+	return SOCK_INODE(sock)->i_uid;
 #endif
 }
 
